@@ -126,6 +126,7 @@ std::string compare_sheet(const Simulation& simulation) {
   auto first = simulate(simulation.request), second = simulate(request);
   for (const auto* run : {&first, &second})
     if (!*run) return out + fmt::format("setting,,,,,,{}\n", csv_field(run->error().sentence.text()));
+  out += fmt::format("setting,sm_clock_hz,,{:.0f},{:.0f},,\n", simulation.request.gpu.sm_clock_hz, request.gpu.sm_clock_hz);
   const RunComparison comparison = compare_runs(*first, *second);
   for (const SettingDifference& setting : comparison.settings)
     if (setting.key != "algorithm")

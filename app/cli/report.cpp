@@ -103,7 +103,7 @@ std::string buffers_text(const TileProgram& program) {
   return buffers == 0 ? std::string() : fmt::format(", {} {}{}", buffers, buffers == 1 ? "buffer" : "buffers", of);
 }
 
-std::string heading(const Simulation& simulation) {
+std::string heading(const Simulation& simulation, const Sentence& gpu_file) {
   const GpuSpec& gpu = simulation.request.gpu;
   const AttentionProblem& problem = simulation.request.problem;
   TextTable table("ll");
@@ -113,6 +113,7 @@ std::string heading(const Simulation& simulation) {
   for (const auto& [key, provenance] : gpu.provenance)
     if (provenance.note == changed_note) changed += (changed.empty() ? ", changed: " : ", ") + key;
   table.row({"GPU", fmt::format("{}: {}{}", gpu.id, gpu.name, changed)});
+  if (!gpu_file.empty()) table.row({"", command_words(gpu_file)});
   table.row({"problem", fmt::format("batch {}, heads {}, kv heads {}, queries {}, keys {}, head dim {}, {}, {}, {}", problem.batch,
                                     problem.heads, problem.kv_heads, format_count(problem.seq_q), format_count(problem.seq_kv),
                                     problem.head_dim, to_string(problem.dtype),
@@ -325,8 +326,9 @@ void add_errors(TextTable& table, const PredictionErrors& errors, const std::str
   }
   const TimeErrors& time = *errors.time;
   table.row({"", "error", "±" + format_percent(time.mean),
-             fmt::format("mean of {} recorded runs of {}{}{}{}; {} at worst (docs/measuring.md lists the pages)", time.runs,
-                         time.kernel, is_gpu_changed ? " on the unchanged GPU" : "",
+             fmt::format("mean of {} recorded run{} of {}{}{}{}{}; {} at worst (docs/measuring.md lists the pages)", time.runs,
+                         time.runs == 1 ? "" : "s", time.kernel, time.is_short ? " under 20 µs" : "",
+                         is_gpu_changed ? " on the unchanged GPU" : "",
                          time.held_out ? ", not seen by the model before" : ", with which the model was made",
                          time.other_tile ? ", with the kernel's own tile" : "", format_percent(time.worst))});
   if (errors.clock)
@@ -477,7 +479,7 @@ void add_sms(Json& json, const Simulation& simulation) {
 Json json_of_errors(const PredictionErrors& errors) {
   if (!errors.time) return nullptr;
   const TimeErrors& time = *errors.time;
-  Json json = {{"kernel", time.kernel},         {"runs", time.runs}, {"held_out", time.held_out},
+  Json json = {{"kernel", time.kernel},         {"runs", time.runs}, {"short", time.is_short}, {"held_out", time.held_out},
                {"other_tile", time.other_tile}, {"mean", time.mean}, {"worst", time.worst}};
   if (const auto& clock = errors.clock)
     json["borrowed_clock"] = {{"runs", clock->runs}, {"mean", clock->mean}, {"worst", clock->worst}};
@@ -515,7 +517,7 @@ Json json_of_recorded(const RunUnderLoad& loaded) {
 std::string report_table(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside) {
   const bool loads = beside.under_load != nullptr;
   const std::string clock = loads ? " at " + format_clock(simulation.request.gpu.sm_clock_hz) : std::string();
-  return heading(simulation) + '\n' + launches(loads ? *beside.under_load->simulation : simulation) + '\n' +
+  return heading(simulation, beside.gpu_file) + '\n' + launches(loads ? *beside.under_load->simulation : simulation) + '\n' +
          traffic(simulation, clock) + '\n' + results(simulation, limit, cost, beside) +
          (beside.under_load != nullptr && beside.under_load->recorded ? '\n' + recorded_table(*beside.under_load) : std::string());
 }
@@ -525,6 +527,7 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
   json["schema"] = "tilescope.simulation/1";
   json["algorithm"] = simulation.request.algorithm;
   json["gpu"] = simulation.request.gpu.id;
+  if (!beside.gpu_file.empty()) json["gpu_file"] = command_words(beside.gpu_file);
   json["problem"] = json_of(simulation.request.problem);
   json["tile"] = json_of(TileShape(simulation.program->tile()));
   if (const auto& forward = simulation.program->tile().forward) json["tile"]["forward"] = json_of(*forward);

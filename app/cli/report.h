@@ -22,6 +22,7 @@ struct RunsBeside {
   const ChangeEffect* effect = nullptr;      // the same run on the GPU without the changes of --set
   PredictionErrors errors = {};              // how far such times were off
   double recorded_lookups = 0;               // bytes that the L2 looked up for the run on the unchanged GPU; 0: not recorded
+  Sentence gpu_file = {};                    // which clock times on a GPU from a file have; empty for a shipped one
 };
 
 /// Returns a table: problem, tile, launches with occupancy, traffic with closed forms, work, memory, time, and the next limit

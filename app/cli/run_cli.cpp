@@ -70,14 +70,15 @@ std::optional<ChangeEffect> effect_of_overrides(const CommandLine& line, const R
 Status run_simulate(const CommandLine& line, std::FILE* out) {
   const auto request = make_request(line);
   if (!request) return request.error();
-  const auto result = simulate_run_and_next_limit(request->simulation, load_recordings(request->simulation.gpu));
+  const Recordings recordings = load_recordings(request->simulation.gpu);
+  const auto result = simulate_run_and_next_limit(request->simulation, recordings);
   if (!result) return result.error();
   const Simulation& simulation = *result->simulation;
   const HostCost cost{result->wall.count(), peak_rss_bytes()};
   const NextLimit* next = result->next ? &*result->next : nullptr;
   const std::optional<ChangeEffect> effect = effect_of_overrides(line, *result);
   const RunsBeside beside{result->under_load ? &*result->under_load : nullptr, effect ? &*effect : nullptr, result->errors,
-                          result->recorded_lookups};
+                          result->recorded_lookups, clock_of_file(line.gpu, request->simulation.gpu, recordings)};
   // Both texts before any file: a failure to make one then leaves nothing to remove.
   const std::string trace = line.trace.empty() ? "" : to_chrome_trace(simulation);
   const std::string json = line.json ? report_json(simulation, next, cost, beside) : "";

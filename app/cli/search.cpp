@@ -34,6 +34,7 @@
 #include "sim/analysis/what_if.h"
 #include "sim/core/refuse.h"
 #include "sim/programs/program_names.h"
+#include "sim/programs/programs.h"
 
 namespace tilescope {
 
@@ -82,13 +83,19 @@ Deadline after_seconds(double seconds) {
   return {std::chrono::steady_clock::now() + left};
 }
 
+/// A program without a kernel of its own, and the rung that it launches for a problem.
+struct Launches {
+  std::string program, rung;
+};
+
 /// Programs that a search without --algorithm takes, and those of the same family that it leaves out.
 struct SearchedPrograms {
   std::vector<std::string> taken, left_out;
+  std::vector<Launches> launching;  // left out because the rung is taken
 };
-/// Adds the best programs for Hopper where the GPU has wgmma: those with lists for a mask, else those that are no mere rung.
+/// Adds the programs for Hopper where the GPU has wgmma: those with lists for a mask, else the rungs of the ladder too.
 SearchedPrograms with_hopper(std::vector<std::string> usual, const SimulationRequest& request, bool has_lists) {
-  SearchedPrograms out{std::move(usual), {}};
+  SearchedPrograms out{std::move(usual), {}, {}};
   const Pass pass = request.problem.pass == Pass::both ? Pass::backward : request.problem.pass;
   const auto family = [&](std::string_view id) {
     const auto row = find_program(id, pass);
@@ -109,14 +116,22 @@ SearchedPrograms with_hopper(std::vector<std::string> usual, const SimulationReq
     else if (!has_lists || row.has_lists)
       out.left_out.emplace_back(row.id);
   }
+  // FlashAttention-3 would be the same rows again.
+  const std::vector<std::string> all = out.taken;
+  std::erase_if(out.taken, [&](const std::string& id) {
+    const auto row = find_program(id, pass);
+    const std::string rung(row ? chosen_by(**row, request.problem) : std::string_view());
+    if (rung == id || std::ranges::find(all, rung) == all.end()) return false;
+    out.launching.push_back({id, rung});
+    return true;
+  });
   return out;
 }
 
 /// What every candidate is simulated with.
 struct Common {
   const Recordings& recordings;
-  const std::map<std::string, double>& clocks_hz;  // by program; 0: that of the GPU
-  double clock_of(const SimulationRequest& request) const { return clocks_hz.at(request.algorithm); }
+  double clock_hz;  // 0: that of the GPU
 };
 
 /// Simulates candidates, and gives up on those that are slower than the best. False once it was interrupted.
@@ -130,8 +145,8 @@ bool simulate_all(Candidates& candidates, const Common& common, BestTimes& best,
     if (deadline.is_over()) return true;
     SimulationRequest request = candidates[i].request;
     if (const std::lock_guard lock(sharing); !candidates[i].own)
-      request.give_up_after_cycles = best.worst() * 1e-9 * at_clock(request, common.clock_of(request)).gpu.sm_clock_hz;
-    Result<Outcome> outcome = simulate_outcome_at(common.clock_of(request), request, common.recordings,
+      request.give_up_after_cycles = best.worst() * 1e-9 * at_clock(request, common.clock_hz).gpu.sm_clock_hz;
+    Result<Outcome> outcome = simulate_outcome_at(common.clock_hz, request, common.recordings,
                                                   [&](double) { return !interrupt.asked() && !deadline.is_over(); });
     if (interrupt.asked()) return false;
     const std::lock_guard lock(sharing);
@@ -152,35 +167,36 @@ void remove_odd_groups(Candidates& candidates) {
 }
 
 struct Searched {
-  Candidates ranked;                        // those that were simulated
-  std::size_t candidates = 0;               // with those that were given up
-  std::size_t untried = 0;                  // tiles between powers of two for which there was no time
-  std::map<std::string, double> clocks_hz;  // under load, by program; 0: that of the GPU
-  double noise = 0;                         // relative change of the quickest time that the order of events alone makes
-  Measurements known;                       // of the GPU
-  bool whole = true;                        // false after Ctrl-C
-  Sentence refusal;                         // why the first of those that could not be simulated was refused; empty if none was
-  std::vector<std::string> left_out;        // programs that --algorithm would add
+  Candidates ranked;                  // those that were simulated
+  std::size_t candidates = 0;         // with those that were given up
+  std::size_t untried = 0;            // tiles between powers of two for which there was no time
+  RankingClock clock;                 // of all candidates
+  double noise = 0;                   // relative change of the quickest time that the order of events alone makes
+  Measurements known;                 // of the GPU
+  bool whole = true;                  // false after Ctrl-C
+  Sentence refusal;                   // why the first of those that could not be simulated was refused; empty if none was
+  std::vector<std::string> left_out;  // programs that --algorithm would add
+  std::vector<Launches> launching;    // programs that are rows under the name of the rung that they launch
 };
 
-/// All candidates of a program run at the clock under load of its first: the kernel as it stands, where its tile fits. Two programs
-/// load a GPU differently, and have each their own.
+/// All candidates run at one clock: that which the GPU holds under the fastest kernel as it stands.
 Searched search(Candidates candidates, std::size_t rows, double finer_seconds, const CatchInterrupt& interrupt,
                 ProgressPrinter& progress) {
   Searched out;
   const Recordings recordings = load_recordings(candidates.front().request.gpu);
   out.known = recordings.known;
   progress.show("search: its clock under load");
-  for (const SearchCandidate& first : candidates) {
-    if (out.clocks_hz.contains(first.request.algorithm)) continue;
-    const auto clock = clock_of_comparison(first.request, recordings, [&](double) { return !interrupt.asked(); });
-    if (!clock) {
-      out.whole = false;
-      return out;
-    }
-    out.clocks_hz[first.request.algorithm] = *clock;
+  std::vector<SimulationRequest> kernels;  // the first of each program, which is the kernel as it stands where its tile fits
+  for (const SearchCandidate& first : candidates)
+    if (std::ranges::find(kernels, first.request.algorithm, &SimulationRequest::algorithm) == kernels.end())
+      kernels.push_back(first.request);
+  auto clock = clock_of_ranking(kernels, recordings, core_count(), [&](double) { return !interrupt.asked(); });
+  if (!clock) {
+    out.whole = false;
+    return out;
   }
-  const Common common{recordings, out.clocks_hz};
+  out.clock = std::move(*clock);
+  const Common common{recordings, out.clock.hz};
   BestTimes best(std::max(rows, tiles_in_every_order));
   const auto try_more = [&](Candidates more, const char* what, const Deadline& deadline = {}) {
     out.whole = simulate_all(more, common, best, interrupt, progress, what, deadline);
@@ -200,7 +216,7 @@ Searched search(Candidates candidates, std::size_t rows, double finer_seconds, c
   if (out.whole && out.ranked.front().done()) {
     const SearchCandidate& quickest = out.ranked.front();
     const auto noise = find_noise(quickest.request, quickest.outcome->time_ns, [&](const SimulationRequest& request) {
-      return simulate_outcome_at(common.clock_of(request), request, common.recordings, [&](double) { return !interrupt.asked(); });
+      return simulate_outcome_at(common.clock_hz, request, common.recordings, [&](double) { return !interrupt.asked(); });
     });
     out.whole = static_cast<bool>(noise);
     if (noise) out.noise = *noise;
@@ -312,7 +328,8 @@ std::string ratios_text(const Searched& searched, const RankedRows& rows) {
     const SearchCandidate& other = *rows.all[i];
     if ((i >= rows.shown && !other.own) || !said.insert(other.request.algorithm).second) continue;
     if (is_imagined(first.request.gpu.id)) continue;  // the lines on its programs say that
-    const auto errors = ratio_errors_of(searched.known, first.request, other.request);
+    const auto errors =
+        ratio_errors_of(searched.known, predicted(first.request, *first.outcome), predicted(other.request, *other.outcome));
     text += command_words(ratio_errors_sentence(errors, first.request.algorithm, other.request.algorithm)) + '\n';
   }
   return text;
@@ -323,10 +340,11 @@ std::string table_of(const Searched& searched, const RankedRows& rows, const Mea
   const SearchCandidate* const own = own_of(searched.ranked);
   const SearchCandidate& first = searched.ranked.front();
   const bool any_measured = std::any_of(measured.begin(), measured.end(), [](const auto& m) { return m.has_value(); });
-  std::map<std::string, Sentence, std::less<>> errors;  // by program
+  std::map<std::pair<std::string, bool>, std::string> errors;  // a sentence for the short and for the other rows of a program
   const auto error_of = [&](const SearchCandidate& c) {
-    const auto found = time_errors_of(searched.known, c.request.gpu.id, c.request);
-    errors.try_emplace(c.request.algorithm, time_errors_sentence(found, c.request.algorithm, c.request.gpu.id));
+    const auto found = time_errors_of(searched.known, predicted(c.request, *c.outcome));
+    errors.try_emplace({c.request.algorithm, found && found->is_short},
+                       command_words(time_errors_sentence(found, c.request.algorithm, c.request.gpu.id)));
     return found ? "±" + format_percent(found->mean) : std::string(is_imagined(c.request.gpu.id) ? "none" : "unknown");
   };
   TextTable table("rllrllrrrrrlrrrr");
@@ -367,14 +385,10 @@ std::string table_of(const Searched& searched, const RankedRows& rows, const Mea
                                           "what the kernel's order adds. Times are predicted{}. {}\n",
                                           searched.candidates, rows.all.size(), how, formula);
   if (sees_nothing) text += "warning: with this mask no query sees a key, and every row of O is 0.\n";
-  std::string clocks;
-  for (const auto& [program, hz] : searched.clocks_hz)
-    if (hz > 0) clocks += fmt::format("{}{} {}", clocks.empty() ? "" : ", ", program, format_clock(hz));
-  if (!clocks.empty())
-    text += fmt::format(
-        "All at the clock under load of the program's kernel as it stands, as in simulate: {}. A recorded time has its own "
-        "clock.\n",
-        clocks);
+  if (searched.clock.hz > 0)
+    text +=
+        fmt::format("All at {}, the clock under load of {} as it stands, the fastest kernel. A recorded time has its own clock.\n",
+                    format_clock(searched.clock.hz), searched.clock.algorithm);
   if (!rows_measured.refusal.empty())
     text += fmt::format("Not every kernel was measured: {}.\n", command_words(rows_measured.refusal));
   text += fmt::format("Up to {} (~) is no difference: one cycle of latency more or less changes row 1 that much.",
@@ -384,8 +398,9 @@ std::string table_of(const Searched& searched, const RankedRows& rows, const Mea
   if (searched.untried > 0)
     text +=
         fmt::format("There was no time for {} more tiles between powers of two: use {} for longer.\n", searched.untried, "--finer");
-  for (const auto& [program, sentence] : errors) text += command_words(sentence) + '\n';
+  for (const auto& [rows_of_program, sentence] : errors) text += sentence + '\n';
   text += ratios_text(searched, rows);
+  for (const Launches& each : searched.launching) text += fmt::format("{} launches {} here.\n", each.program, each.rung);
   if (!searched.left_out.empty())
     text += fmt::format("Not searched: {}. --algorithm names one or several: --algorithm {},{}.\n",
                         fmt::join(searched.left_out, ", "), first.request.algorithm, searched.left_out.back());
@@ -411,29 +426,60 @@ std::string json_of(const Searched& searched, const RankedRows& listed, const Me
                 {"hbm_bytes", c.outcome->hbm()},
                 {"cycles", c.outcome->cycles},
                 {"ns", c.outcome->time_ns},
-                {"clock_hz", at_clock(c.request, searched.clocks_hz.at(c.request.algorithm)).gpu.sm_clock_hz},
+                {"clock_hz", at_clock(c.request, searched.clock.hz).gpu.sm_clock_hz},
                 {"bound_by", to_string(c.outcome->bound)},
                 {"has_kernel", kernel_has_tile(c)},
                 {"as_quick_as_first", is_noise(searched.ranked.front(), c, noise)}};
     row["error"] = nullptr;
-    if (const auto errors = time_errors_of(searched.known, c.request.gpu.id, c.request))
-      row["error"] = {{"runs", errors->runs}, {"other_tile", errors->other_tile}, {"mean", errors->mean}, {"worst", errors->worst}};
+    if (const auto errors = time_errors_of(searched.known, predicted(c.request, *c.outcome)))
+      row["error"] = {{"runs", errors->runs},
+                      {"short", errors->is_short},
+                      {"other_tile", errors->other_tile},
+                      {"mean", errors->mean},
+                      {"worst", errors->worst}};
     if (c.outcome->useful_flops > 0) row["tflops"] = c.outcome->flops_per_second() / 1e12;
     if (const double recorded = c.outcome->under_load.recorded_ns; recorded > 0) row["recorded_ns"] = recorded;
     if (const auto found = measured_ns.find(&c); found != measured_ns.end()) row["measured_ns"] = found->second;
     rows.push_back(std::move(row));
   }
   Json json = {{"schema", "tilescope.search/1"}, {"whole", searched.whole}, {"noise", noise}, {"ranked", rows}};
+  for (const Launches& each : searched.launching) json["launches"][each.program] = each.rung;
+  if (searched.clock.hz > 0) json["clock_of"] = searched.clock.algorithm;
   if (!searched.left_out.empty()) json["left_out"] = searched.left_out;
   if (!rows_measured.refusal.empty()) json["not_measured"] = command_words(rows_measured.refusal);
   return json.dump(1) + "\n";
 }
 
+/// Every candidate, the quickest first.
+std::string csv_of(const Searched& searched, const RankedRows& listed, const MeasuredRows& rows_measured) {
+  std::string out =
+      "rank,algorithm,block_q,block_kv,stages,block_order,key_order,own,blocks_per_sm,hbm_bytes,cycles,ns,clock_hz,busiest,tflops,"
+      "error_mean,error_worst,recorded_ns,measured_ns,as_quick_as_first\n";
+  const auto field = [](bool is_there, double value) { return is_there ? fmt::format("{}", value) : std::string(); };
+  for (std::size_t i = 0; i < searched.ranked.size(); ++i) {
+    const SearchCandidate& c = searched.ranked[i];
+    const Outcome& outcome = *c.outcome;
+    const auto errors = time_errors_of(searched.known, predicted(c.request, outcome));
+    const auto row = std::ranges::find(listed.all, &c);
+    const auto place = static_cast<std::size_t>(row - listed.all.begin());
+    const auto measured = place < rows_measured.ns.size() ? rows_measured.ns[place] : std::nullopt;
+    out += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{:.0f},{:.1f},{:.3f},{:.0f},{},{},{},{},{},{},{}\n", i + 1, c.request.algorithm,
+        outcome.tile.block_q, outcome.tile.block_kv, c.request.tile->stages, to_string(c.request.block_order),
+        to_string(key_order_of(c)), c.own ? 1 : 0, outcome.blocks_per_sm, outcome.hbm(), outcome.cycles, outcome.time_ns,
+        at_clock(c.request, searched.clock.hz).gpu.sm_clock_hz, to_string(outcome.bound),
+        field(outcome.useful_flops > 0, outcome.flops_per_second() / 1e12), field(bool(errors), errors ? errors->mean : 0),
+        field(bool(errors), errors ? errors->worst : 0), field(outcome.under_load.recorded_ns > 0, outcome.under_load.recorded_ns),
+        field(measured.has_value(), measured.value_or(0)), is_noise(searched.ranked.front(), c, searched.noise) ? 1 : 0);
+  }
+  return out;
+}
+
 }  // namespace
 
 bool is_taken_for_wgmma(const ProgramInfo& row, bool has_lists) {
-  const bool is_mere_rung = row.compared_apart && row.choice == nullptr;
-  return row.instruction == ProductInstruction::wgmma && row.has_lists == has_lists && !is_mere_rung;
+  const bool is_variant = row.compared_apart && std::ranges::find(ladder(), row.id, &LadderStep::id) == ladder().end();
+  return row.instruction == ProductInstruction::wgmma && row.has_lists == has_lists && !is_variant;
 }
 
 Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) {
@@ -447,11 +493,10 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   one.algorithm_given = true;
   const auto request = make_request(one);
   if (!request) return request.error();
-  std::vector<std::string> left_out;
+  SearchedPrograms programs;
   if (!line.algorithm_given) {
-    SearchedPrograms programs = with_hopper(std::move(*algorithms), request->simulation, for_flex);
-    *algorithms = std::move(programs.taken);
-    left_out = std::move(programs.left_out);
+    programs = with_hopper(std::move(*algorithms), request->simulation, for_flex);
+    *algorithms = programs.taken;
     // A program with an order of its own does not take the one that is asked for.
     std::erase_if(*algorithms, [&](const std::string& id) { return !check_key_order(line, id, request->simulation.problem.pass); });
   }
@@ -469,7 +514,8 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   const CatchInterrupt interrupt;
   const auto wanted = static_cast<std::size_t>(line.top.value_or(usual_rows));
   Searched searched = search(std::move(*candidates), wanted, line.finer.value_or(usual_finer_seconds), interrupt, progress);
-  searched.left_out = std::move(left_out);
+  searched.left_out = std::move(programs.left_out);
+  searched.launching = std::move(programs.launching);
   progress.end();
   if (!searched.whole) fmt::print(err, "search: stopped; the ranking is of {} candidates\n", searched.ranked.size());
   if (searched.ranked.empty() && searched.whole && !searched.refusal.empty()) return Error{searched.refusal};
@@ -479,6 +525,8 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   Outputs outputs(out);
   if (line.json)
     if (const Status added = outputs.add(*line.json, json_of(searched, rows, measured)); !added) return added.error();
+  if (!line.csv.empty())
+    if (const Status added = outputs.add(line.csv, csv_of(searched, rows, measured)); !added) return added.error();
   if (!standard_output_taken(line))
     if (const Status added = outputs.add("-", table_of(searched, rows, measured)); !added) return added.error();
   if (const Status finished = outputs.finish(); !finished) return finished.error();

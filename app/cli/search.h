@@ -8,8 +8,8 @@
 
 namespace tilescope {
 
-/// Whether search takes a program without being told, where the GPU has wgmma: with a mask those with lists, and no mere rung of
-/// the ladder.
+/// Whether search takes a program without being told, where the GPU has wgmma: with a mask those with lists, else the rungs of the
+/// ladder and what no rung is a variant of.
 bool is_taken_for_wgmma(const ProgramInfo& row, bool has_lists);
 
 /// Returns 0, or 130 after Ctrl-C; what was simulated by then is ranked and printed.

@@ -161,45 +161,35 @@ std::string single_buffers(const SweepResult& result) {
   return text;
 }
 
-/// Says of each program how far its times were off, and at which points that is unknown.
+/// Says of each program how far its times are off: one sentence where it holds of all points, else one for each group of points.
 std::string errors_text(const SweepResult& result) {
   const std::string& gpu = result.request.base.gpu.id;
   if (is_imagined(gpu)) return fmt::format("\n{}\n", command_words(imagined_gpu_sentence(gpu)));
   const Measurements known = load_measurements_of(gpu);
   if (known.bundles.empty()) return fmt::format("\nNothing is recorded on {}: how far these times are off is unknown.\n", gpu);
+  SweepErrors errors;
+  add_errors(errors, result, known);
   std::string text;
-  const auto errors = errors_of(result.request, known);
-  for (std::size_t a = 0; a < errors.size(); ++a) {
-    const std::string& algorithm = result.request.algorithms[a];
-    std::vector<double> unlike, decided;  // values of the points
-    bool any = false;
-    for (std::size_t v = 0; v < result.request.axis.values.size(); ++v) {
-      const double value = result.request.axis.values[v];
-      if (!result.at(a, v) || !result.at(a, v)->done()) continue;
-      any = true;
-      if (l2_may_decide(result, a, v))
-        decided.push_back(value);
-      else if (std::ranges::find(errors[a].unlike, value) != errors[a].unlike.end())
-        unlike.push_back(value);
-    }
-    if (!any) continue;
-    text += command_words(time_errors_sentence(errors[a].time, algorithm, gpu)) + '\n';
-    if (errors[a].time && !unlike.empty())
-      text += fmt::format("At {} {} the error of {} is unknown: no kernel is compiled for that.\n", result.request.axis.key,
-                          fmt::join(unlike, ", "), algorithm);
-    if (errors[a].time && !decided.empty())
-      text += fmt::format("At {} {} the error of {} is unknown: the L2 may decide the time.\n", result.request.axis.key,
-                          fmt::join(decided, ", "), algorithm);
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
+    std::vector<SaidOfPoints> said;
+    for (std::size_t v = 0; v < result.request.axis.values.size(); ++v)
+      if (const auto& error = errors[result.index(a, v)])
+        add_point(said, command_words(time_errors_sentence(*error, result.request.algorithms[a], gpu)),
+                  result.request.axis.values[v]);
+    for (const SaidOfPoints& each : said)
+      text +=
+          (said.size() == 1 ? std::string() : fmt::format("At {} {}: ", result.request.axis.key, fmt::join(each.values, ", "))) +
+          each.text + '\n';
   }
-  return text;
+  return text.empty() ? text : '\n' + text;
 }
 
 std::string table_of(const SweepResult& result) {
   std::string impossible;  // a line for each such point
   bool any_range = false;  // of times
-  TextTable table("lrrrrrrrrrrrrrl");
+  TextTable table("lrrrrrrrrrrrrrrl");
   table.row({"algorithm", result.request.axis.key, "tile", "buffers", "HBM", "L2-SM", "theory", "memory", "time", "no sharing",
-             "clock", "rate", "recorded", "error", "busiest"});
+             "clock", "cycles", "rate", "recorded", "error", "busiest"});
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
     for (std::size_t v = 0; v < result.request.axis.values.size(); ++v) {
       if (!result.at(a, v)) continue;
@@ -207,8 +197,8 @@ std::string table_of(const SweepResult& result) {
       const std::string& algorithm = result.request.algorithms[a];
       const double value = result.request.axis.values[v];
       if (!point.done()) {
-        table.row(
-            {algorithm, fmt::format("{}", value), "", "", "", "", "", "", "", "", "", "", "", "", command_words(point.refusal)});
+        table.row({algorithm, fmt::format("{}", value), "", "", "", "", "", "", "", "", "", "", "", "", "",
+                   command_words(point.refusal)});
         continue;
       }
       const auto theory = theory_at(result.request, algorithm, value);
@@ -223,7 +213,7 @@ std::string table_of(const SweepResult& result) {
                  format_bytes(point.sm_link()), theory ? format_bytes(theory->bytes) : "",
                  format_capacity(Bytes(std::llround(point.live_peak_bytes))), format_time(Nanoseconds(point.wall_ns())),
                  has_range ? "≥ " + format_time(Nanoseconds(point.unshared_ns)) : "",
-                 load.clock_hz > 0 ? format_clock(load.clock_hz) : "",
+                 load.clock_hz > 0 ? format_clock(load.clock_hz) : "", load.clock_hz > 0 ? format_cycles(Cycles(point.cycles)) : "",
                  point.useful_flops > 0 ? format_short(point.flops_per_second(), "FLOP/s") : "",
                  load.recorded_ns > 0 ? format_time(Nanoseconds(load.recorded_ns)) : "",
                  load.recorded_ns > 0 ? format_signed_percent(load.time_ns / load.recorded_ns - 1) : "",
@@ -246,7 +236,7 @@ std::string table_of(const SweepResult& result) {
   if (std::ranges::any_of(result.points, has_clock))
     text +=
         "\nclock: that of the recording, or the mean of recorded runs around the point's load. Points that differ in a part of "
-        "the tile or in a value of the GPU alone have one clock.\n";
+        "the tile or in a value of the GPU alone have one clock. Two programs compare by their cycles, whatever their clocks.\n";
   return text + errors_text(result);
 }
 

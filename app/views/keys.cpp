@@ -328,8 +328,9 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (popup || combined) return 1;
   if (typed('+') || typed('=')) commands.push(SetSpeed{next_speed(view.playback.speed, 1)});
   if (typed('-')) commands.push(SetSpeed{next_speed(view.playback.speed, -1)});
-  for (std::size_t i = 0; i < center_views().size() && i < 9 && !digits_answer(view); ++i)
-    if (pressed(static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i)))) commands.push(SetCenter{center_views()[i].view});
+  for (std::size_t i = 0; i < center_views().size() && !digits_answer(view); ++i)
+    if (pressed(static_cast<ImGuiKey>(ImGuiKey_0 + (static_cast<int>(i) + 1) % 10)))
+      commands.push(SetCenter{center_views()[i].view});
   handle_letters(view, under_mouse, commands);
   if (typed('.')) commands.push(SetBlank{true});
   if (typed('<') || typed('>')) focus_next_sm(view, typed('<') ? -1 : 1, commands);
@@ -357,7 +358,7 @@ std::span<const KeyHelp> key_help() {
       {"C", "Causes of this step's stall, back to the first; ↑ ↓ and Enter go there"},
       {"[ ]", "Begin and end a stretch of the timeline here (or Ctrl and drag)"},
       {"", "Views"},
-      {"1 2 3 …", "Choose the middle view; in a lesson they only answer"},
+      {"1 … 9 0", "Choose the middle view; in a lesson they only answer"},
       {"R", "Race against standard attention"},
       {"K", "Pin the run on screen, to see others beside it"},
       {"M", "Measure this problem on this machine's GPU"},

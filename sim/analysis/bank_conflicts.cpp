@@ -50,6 +50,25 @@ WarpAccess rows(bool swizzled) {
   return access;
 }
 
+/// What wgmma reads of an operand in shared memory: core matrices of 8 rows and 16 bytes, here the first of each row. Lane l stands
+/// for row l, and eight rows are read at once.
+template <std::int64_t row_bytes>
+WarpAccess core_matrices(bool swizzled) {
+  WarpAccess access;
+  access.bytes = 16;
+  for (int lane = 0; lane < warp_lanes; ++lane)
+    access.address[static_cast<std::size_t>(lane)] = tile_address(lane, 0, swizzled, row_bytes);
+  return access;
+}
+
+/// The same in wgmma's layout without a swizzle: a core matrix is 128 bytes one after the other.
+WarpAccess whole_core_matrices(bool) {
+  WarpAccess access;
+  access.bytes = 16;
+  for (int lane = 0; lane < warp_lanes; ++lane) access.address[static_cast<std::size_t>(lane)] = 16 * lane;
+  return access;
+}
+
 /// All lanes read one word.
 WarpAccess broadcast(bool) {
   return {};
@@ -94,6 +113,20 @@ constexpr AccessPattern patterns[] = {
      "in each.",
      false, true, column},
     {"rows", "Rows of a tile, 16 bytes a lane", "Eight lanes read a whole row: no conflict, swizzled or not.", false, true, rows},
+    {"wgmma_128", "wgmma operand, rows of 128 bytes",
+     "wgmma reads core matrices of 8 rows × 16 bytes; a lane stands for a row here. TMA writes the tile swizzled, so eight rows "
+     "lie in all banks. wgmma takes no such linear tile.",
+     false, true, core_matrices<128>, true},
+    {"wgmma_64", "wgmma operand, rows of 64 bytes",
+     "A line of 128 bytes holds two rows, and the swizzle of 64 bytes changes from line to line. In a linear tile four rows would "
+     "meet in a bank.",
+     false, true, core_matrices<64>, true},
+    {"wgmma_32", "wgmma operand, rows of 32 bytes",
+     "A line of 128 bytes holds four rows, so the swizzle of 32 bytes only parts the first four of eight from the others.", false,
+     true, core_matrices<32>, true},
+    {"wgmma_none", "wgmma operand without swizzle",
+     "Each core matrix is 128 bytes one after the other: no conflict. TMA has to write it in boxes 16 bytes wide.", false, false,
+     whole_core_matrices, true},
     {"broadcast", "One word for all lanes", "Lanes that read the same word share it.", false, false, broadcast},
     {"coalesced", "4 bytes a lane, consecutive", "128 bytes are four sectors, and every byte is used.", true, false, coalesced},
     {"coalesced_wide", "16 bytes a lane, consecutive", "The widest access: one instruction requests 16 sectors.", true, false,

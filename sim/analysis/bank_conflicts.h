@@ -46,16 +46,18 @@ struct AccessPattern {
   std::string_view id, title;
   std::string_view why;  // one or two sentences
   bool is_global = false;
-  bool has_swizzle = false;  // shared tile with rows of 128 bytes that can be swizzled
+  bool has_swizzle = false;  // shared tile whose rows can be swizzled
   WarpAccess (*access)(bool swizzled);
+  bool by_wgmma = false;  // no lane makes it: counters of a warp's accesses leave it out
 };
 std::span<const AccessPattern> access_patterns();
 
-/// Returns the address of a byte of a tile with rows of 128 bytes. Swizzled: the 16-byte chunk of row r is exchanged with chunk ^
-/// r.
-constexpr std::int64_t tile_address(std::int64_t row, std::int64_t byte, bool swizzled) {
-  const std::int64_t chunk = byte / 16 % 8;
-  return row * 128 + (swizzled ? (chunk ^ row % 8) : chunk) * 16 + byte % 16;
+/// Returns the address of a byte of a tile with rows of 32, 64 or 128 bytes. Swizzled: the number of the 16-byte chunk in its row
+/// is XORed with that of the 128-byte line, modulo the chunks of a row. With rows of 128 bytes chunk c of row r is at c ^ r % 8.
+/// Source  PTX ISA, shared memory swizzling modes of wgmma and TMA
+constexpr std::int64_t tile_address(std::int64_t row, std::int64_t byte, bool swizzled, std::int64_t row_bytes = 128) {
+  const std::int64_t linear = row * row_bytes + byte, chunks = row_bytes / 16;
+  return swizzled ? linear ^ (linear / 128 % chunks * 16) : linear;
 }
 
 }  // namespace tilescope

@@ -1,5 +1,5 @@
-// flash3: which Hopper kernel it launches for a problem. That was the fastest on an H200 and on an H100 (docs/ladder.md). It has no
-// device code of its own, and its tile program is that of the same rung.
+// flash3: which Hopper kernel it launches for a problem. That was the fastest on an H200 and on an H100, or nearly
+// (docs/ladder.md). It has no device code of its own, and its tile program is that of the same rung.
 #pragma once
 
 #include <cstdint>

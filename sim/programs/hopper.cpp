@@ -558,7 +558,7 @@ ProgramInfo flash3_as(HopperRungId rung) {
   ProgramInfo row = info<HopperRungId::causal>();
   row.id = "flash3";
   row.title = row.label = "FlashAttention-3";
-  row.summary = "The rung that was measured as the fastest, by head dimension and mask.";
+  row.summary = "Launches one of the rungs, chosen by head dimension, mask and length.";
   row.listing = hopper_listing(rung).lines();
   row.default_tile = flash3_tile;
   row.make = make_flash3;

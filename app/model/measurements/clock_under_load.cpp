@@ -4,14 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "app/model/background/parallel.h"
 #include "app/model/requests/assets.h"
 #include "kernels/kernel_table.h"
 #include "kernels/measure/timing.h"
-#include "sim/analysis/l2_busy.h"
+#include "sim/analysis/format.h"
 #include "sim/analysis/roofline.h"
 #include "sim/core/refuse.h"
 #include "sim/masks/block_mask.h"
@@ -29,12 +31,15 @@ bool clock_is_users(const GpuSpec& gpu) {
   return is_users(gpu, "sm.clock_hz");
 }
 
-/// Whether a GPU is the one whose id it has, but for values that the user set: a file of one's own may have other numbers.
-bool is_named_gpu(const GpuSpec& gpu) {
-  const Result<GpuSpec> named = load_gpu(gpu.id);
-  return !named || std::ranges::all_of(spec_keys(), [&](const SpecKey& key) {
-    return gpu.*key.member == (*named).*key.member || is_users(gpu, key.key);
-  });
+/// How a GPU stands to the shipped one whose id it has, but for values that the user set: a file of one's own may have other
+/// numbers. `same_chip`: as many SMs and the same highest clock.
+enum class Namesake : std::uint8_t { same, same_chip, other };
+Namesake namesake_of(const GpuSpec& gpu) {
+  const Result<GpuSpec> named = is_gpu_file(gpu.id) ? Result<GpuSpec>(Error{}) : load_gpu(gpu.id);
+  if (!named) return Namesake::same;  // there is no other
+  const auto is_same = [&](const SpecKey& key) { return gpu.*key.member == (*named).*key.member || is_users(gpu, key.key); };
+  if (std::ranges::all_of(spec_keys(), is_same)) return Namesake::same;
+  return gpu.sm_count == named->sm_count && gpu.sm_clock_hz == named->sm_clock_hz ? Namesake::same_chip : Namesake::other;
 }
 
 }  // namespace
@@ -87,12 +92,36 @@ std::string origin_text(const ClockUnderLoad& clock) {
 }
 
 Recordings recordings_of(const Measurements& known, const GpuSpec& gpu) {
-  if (!is_named_gpu(gpu)) return {};
-  return {known, recorded_runs(known, gpu)};
+  switch (namesake_of(gpu)) {
+    case Namesake::same:
+      return {known, recorded_runs(known, gpu)};
+    case Namesake::same_chip:
+      return {{}, recorded_runs(known, gpu)};
+    case Namesake::other:
+      return {};
+  }
+  return {};
 }
 
 Recordings load_recordings(const GpuSpec& gpu) {
-  return is_named_gpu(gpu) ? recordings_of(load_measurements_of(gpu.id), gpu) : Recordings{};
+  return recordings_of(load_measurements_of(gpu.id), gpu);
+}
+
+Sentence clock_of_file(std::string_view source, const GpuSpec& gpu, const Recordings& recordings) {
+  if (!is_gpu_file(source)) return {};
+  if (!recordings.known.bundles.empty())
+    return phrase("This file has the numbers of {}, so its times have the clocks and the errors of recorded runs of {}.", gpu.id,
+                  gpu.id);
+  if (!recordings.runs.empty())
+    return phrase(
+        "This file is of an {} with other numbers. Recorded runs lend it their clocks; the errors of its times are unknown.",
+        gpu.id);
+  if (gpu.slows_under_load())
+    return phrase("No run is recorded on the GPU of this file, so its times are at {}, its sm.clock_under_load_hz.",
+                  format_clock(gpu.sm_clock_under_load_hz));
+  return phrase(
+      "No clock under load is known of the GPU of this file, so its times are at {}, the highest. Give it sm.clock_under_load_hz.",
+      format_clock(gpu.sm_clock_hz));
 }
 
 namespace {
@@ -174,7 +203,7 @@ std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, con
 }
 
 bool may_slow(const Recordings& recordings, const GpuSpec& gpu) {
-  return !clock_is_users(gpu) && (!recordings.known.bundles.empty() || gpu.sm_clock_under_load_hz > 0);
+  return !clock_is_users(gpu) && (!recordings.known.bundles.empty() || !recordings.runs.empty() || gpu.sm_clock_under_load_hz > 0);
 }
 
 double recorded_lookups(const Recordings& recordings, const SimulationRequest& request) {
@@ -193,10 +222,10 @@ double recorded_lookups(const Recordings& recordings, const SimulationRequest& r
 
 PredictionErrors prediction_errors(const Recordings& recordings, const Simulation& run,
                                    const std::optional<ClockUnderLoad>& clock) {
-  const SimulationRequest& request = run.request;
-  if (!unchanged(request.gpu) && l2_may_decide(run))
-    return {refuse("with this change the L2 may decide the time, and how many reads share a lookup is not known"), {}};
-  PredictionErrors errors{time_errors_of(recordings.known, request.gpu.id, request), {}};
+  const std::string& gpu = run.request.gpu.id;
+  if (recordings.known.bundles.empty() && !recordings.runs.empty())
+    return {refuse("the GPU of this file has other numbers than the recorded {}", gpu), {}};
+  PredictionErrors errors{time_errors_of(recordings.known, predicted(run)), {}};
   if (errors.time && clock && clock->from == ClockUnderLoad::From::like_runs)
     errors.clock = borrowed_clock_errors(recordings.runs, errors.time->kernel);
   return errors;
@@ -209,8 +238,8 @@ std::optional<RunUnderLoad> run_at(const ClockUnderLoad& clock, const Recordings
   request.keeps_intervals = false;
   auto made = simulate(request, progress);
   if (!made) return std::nullopt;
-  return RunUnderLoad{std::move(*made), clock, find_case(recordings.known, simulation),
-                      prediction_errors(recordings, simulation, clock)};
+  PredictionErrors errors = prediction_errors(recordings, **made, clock);
+  return RunUnderLoad{std::move(*made), clock, find_case(recordings.known, simulation), std::move(errors)};
 }
 
 std::optional<RunUnderLoad> run_under_load(const Recordings& recordings, const Simulation& simulation, const Progress& progress) {
@@ -246,40 +275,44 @@ Result<Outcome> simulate_outcome_at(double clock_hz, const SimulationRequest& re
   return outcome;
 }
 
-namespace {
-
-/// Whether two problems have the same sizes; masks and changes of scores may differ.
-bool same_sizes(AttentionProblem a, AttentionProblem b) {
-  for (AttentionProblem* problem : {&a, &b}) {
-    problem->causal = false;
-    problem->mask = nullptr;
-    problem->score_change = nullptr;
-  }
-  return a == b;
+Result<RankingClock> clock_of_ranking(std::span<const SimulationRequest> requests, const Recordings& recordings, int threads,
+                                      const Progress& progress) {
+  std::vector<std::shared_ptr<const Simulation>> runs(requests.size());
+  std::vector<std::size_t> order(requests.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const bool whole = on_cores(order, threads, [&](std::size_t i) {
+    SimulationRequest request = requests[i];
+    request.keeps_intervals = false;
+    request.give_up_after_cycles = 0;
+    const auto made = simulate(request, progress);
+    if (made) runs[i] = *made;
+    return made || made.error().kind != Error::Kind::cancelled;
+  });
+  if (!whole) return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
+  const Simulation* fastest = nullptr;
+  for (const auto& run : runs)
+    if (run != nullptr && (fastest == nullptr || run->cycles.value <= fastest->cycles.value)) fastest = run.get();
+  if (fastest == nullptr) return RankingClock{};
+  const auto clock = clock_under_load(recordings, *fastest, progress);
+  return clock ? RankingClock{clock->hz, fastest->request.algorithm} : RankingClock{};
 }
-
-}  // namespace
 
 Result<PairUnderLoad> pair_under_load(const Measurements& known, const std::shared_ptr<const Simulation>& first,
                                       const std::shared_ptr<const Simulation>& second, const Progress& progress) {
   const auto own_clock = [&](const Simulation& run) {
-    return clock_under_load(recordings_of(known, run.request.gpu), run, progress).value_or(ClockUnderLoad{});
+    const auto clock = clock_under_load(recordings_of(known, run.request.gpu), run, progress);
+    return clock ? clock->hz : 0;
   };
   const auto again = [&](const std::shared_ptr<const Simulation>& run, double hz) -> Result<std::shared_ptr<const Simulation>> {
     SimulationRequest request = at_clock(run->request, hz);
     if (request.gpu.sm_clock_hz == run->request.gpu.sm_clock_hz) return run;
     return simulate(request, progress);
   };
-  const ClockUnderLoad of_own_first = own_clock(*first), of_own_second = own_clock(*second);
-  // Two programs, and two sizes, load a GPU differently. Of two recorded runs both clocks are known.
-  const bool both_recorded =
-      of_own_first.from == ClockUnderLoad::From::this_case && of_own_second.from == ClockUnderLoad::From::this_case;
-  const bool one_clock = first->request.gpu.id == second->request.gpu.id && first->request.algorithm == second->request.algorithm &&
-                         same_sizes(first->request.problem, second->request.problem) && !both_recorded &&
-                         !clock_is_users(first->request.gpu);
-  auto of_first = again(first, of_own_first.hz);
+  const bool one_clock = first->request.gpu.id == second->request.gpu.id && !clock_is_users(first->request.gpu);
+  const double of_first_hz = own_clock(*first);
+  auto of_first = again(first, of_first_hz);
   if (!of_first) return of_first.error();
-  auto of_second = again(second, one_clock ? of_own_first.hz : of_own_second.hz);
+  auto of_second = again(second, one_clock ? of_first_hz : own_clock(*second));
   if (!of_second) return of_second.error();
   return PairUnderLoad{std::move(*of_first), std::move(*of_second)};
 }

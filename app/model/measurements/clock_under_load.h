@@ -43,8 +43,8 @@ struct Recordings {
   Measurements known;
   std::vector<RecordedRun> runs;
 };
-/// Returns what is recorded of a GPU among `known`. Nothing is recorded of a file of one's own that has the id of a GPU and other
-/// numbers.
+/// Returns what is recorded of a GPU among `known`. Of a file of one's own that has the id of a GPU and other numbers nothing is
+/// recorded. Where its SMs and its highest clock are those of that GPU, it has `runs`, which lend it their clocks.
 Recordings recordings_of(const Measurements& known, const GpuSpec& gpu);
 /// Loads the same from assets/measured/, apart from probes and samples.
 Recordings load_recordings(const GpuSpec& gpu);
@@ -56,6 +56,10 @@ Recordings load_recordings(const GpuSpec& gpu);
 std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, const Simulation& simulation,
                                                const Progress& progress = {});
 
+/// Says which clock the times on a GPU from a file of one's own have, and how to give it another. Empty where `source`, which
+/// load_gpu() took, is no file.
+Sentence clock_of_file(std::string_view source, const GpuSpec& gpu, const Recordings& recordings);
+
 /// Whether a run on this GPU can have a clock under load that is not its own.
 bool may_slow(const Recordings& recordings, const GpuSpec& gpu);
 
@@ -64,8 +68,7 @@ struct PredictionErrors {
   Result<TimeErrors> time = Error{};  // or why it is unknown
   std::optional<ClockErrors> clock;   // what a borrowed clock adds; absent for a clock that is not borrowed
 };
-/// `clock`: at which the time of `run` is predicted, if at one under load. Unknown where the GPU is changed and the L2 may decide:
-/// recorded runs then say nothing of how many reads share a lookup.
+/// `run`: at the clock at which its time is shown, which is `clock` where it is one under load.
 PredictionErrors prediction_errors(const Recordings& recordings, const Simulation& run, const std::optional<ClockUnderLoad>& clock);
 
 /// Returns the bytes that the L2 looked up for the recorded run of a request on the GPU without its changes; 0: not recorded.
@@ -85,8 +88,8 @@ std::optional<RunUnderLoad> run_at(const ClockUnderLoad& clock, const Recordings
 std::optional<RunUnderLoad> run_under_load(const Recordings& recordings, const Simulation& simulation,
                                            const Progress& progress = {});
 
-// Runs of one program that are compared or ranked on one GPU have one clock: that which the GPU holds under the first of them. With
-// a clock each, a recorded run and one whose clock is borrowed from others could change places.
+// Runs that are compared or ranked on one GPU have one clock: that which the GPU holds under the first of them, or of several
+// programs under the fastest. With a clock each, the clock could decide which comes first: recorded clocks differ by up to a fifth.
 
 /// Returns a request at the clock of a comparison; 0 changes nothing, and a clock that the user chose stays.
 SimulationRequest at_clock(SimulationRequest request, double clock_hz);
@@ -98,11 +101,21 @@ Result<double> clock_of_comparison(const SimulationRequest& first, const Recordi
 Result<Outcome> simulate_outcome_at(double clock_hz, const SimulationRequest& request, const Recordings& recordings,
                                     const Progress& progress = {});
 
+/// The clock of several programs on one problem.
+struct RankingClock {
+  double hz = 0;               // 0: the highest, because none is known under load or the user chose one
+  std::string algorithm = {};  // under which the GPU holds it: that with the fewest cycles at the highest clock
+};
+/// Returns the clock for programs that are ranked, on `threads` threads. Of equally fast ones it is that of the last. A request
+/// that is refused does not count. Errors  cancelled
+Result<RankingClock> clock_of_ranking(std::span<const SimulationRequest> requests, const Recordings& recordings, int threads,
+                                      const Progress& progress = {});
+
 struct PairUnderLoad {
   std::shared_ptr<const Simulation> first, second;
 };
-/// Simulates two runs again at the clock that the GPU holds under the first. On two GPUs, of two programs or sizes, and where both
-/// are recorded, each run has its own clock under load. A run whose clock does not change is returned as it is.
+/// Simulates two runs again at the clock that the GPU holds under the first. On two GPUs each run has its own clock under load. A
+/// run whose clock does not change is returned as it is.
 /// Errors   those of simulate(); cancelled
 Result<PairUnderLoad> pair_under_load(const Measurements& known, const std::shared_ptr<const Simulation>& first,
                                       const std::shared_ptr<const Simulation>& second, const Progress& progress = {});

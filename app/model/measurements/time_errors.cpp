@@ -10,6 +10,7 @@
 #include "app/model/measurements/compiled_kernel.h"
 #include "app/model/requests/assets.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/l2_busy.h"
 #include "sim/analysis/validation_csv.h"
 #include "sim/core/refuse.h"
 #include "sim/programs/programs.h"
@@ -18,45 +19,62 @@ namespace tilescope {
 
 namespace {
 
-/// Visits the recorded runs of a kernel on a GPU with the relative error of their predicted time; `held_out`: those of the list
-/// judge alone.
-template <class Visit>
-void for_each_judged_run(const Measurements& known, std::string_view gpu, std::string_view kernel, bool held_out, Visit visit) {
+/// A recorded run of a kernel that the model was compared with.
+struct JudgedRun {
+  const AttentionProblem* problem = nullptr;
+  std::string name;       // of the problem
+  double ns = 0;          // predicted, at the clock of the recording
+  double error = 0;       // relative, of that time
+  bool held_out = false;  // of the list judge
+  bool is_short() const { return ns < short_run_ns; }
+};
+
+/// Returns the recorded runs of a kernel on a GPU that have an error in the tables.
+std::vector<JudgedRun> judged_runs(const Measurements& known, std::string_view gpu, std::string_view kernel) {
+  std::vector<JudgedRun> runs;
   for (const auto& bundle : known.bundles) {
     if (bundle->bundle.gpu != gpu) continue;
     for (std::size_t i = 0; i < bundle->time_errors.size(); ++i) {
       const MeasuredCase& measured = bundle->bundle.cases[i];
       const double error = bundle->time_errors[i];
-      if (measured.kernel == kernel && std::isfinite(error) && (!held_out || measured.list == "judge")) visit(measured, error);
+      if (measured.kernel != kernel || !std::isfinite(error)) continue;
+      runs.push_back(
+          {&measured.problem, short_text(measured), measured.time_cold_ns.median * (1 + error), error, measured.list == "judge"});
     }
   }
-}
-
-TimeErrors errors_of(const Measurements& known, std::string_view gpu, std::string_view kernel, bool held_out) {
-  TimeErrors errors;
-  errors.kernel = kernel;
-  errors.held_out = held_out;
-  for_each_judged_run(known, gpu, kernel, held_out, [&](const MeasuredCase&, double error) {
-    ++errors.runs;
-    errors.mean += std::abs(error);
-    errors.worst = std::max(errors.worst, std::abs(error));
-  });
-  if (errors.runs > 0) errors.mean /= errors.runs;
-  return errors;
-}
-
-/// A recorded run with the relative error of its predicted time.
-struct JudgedRun {
-  std::string problem;
-  double error = 0;
-};
-
-std::vector<JudgedRun> judged_runs(const Measurements& known, std::string_view gpu, std::string_view kernel, bool held_out) {
-  std::vector<JudgedRun> runs;
-  for_each_judged_run(known, gpu, kernel, held_out, [&](const MeasuredCase& measured, double error) {
-    runs.push_back({short_text(measured), error});
-  });
   return runs;
+}
+
+/// Whether a run is like one of these: as short or as long, with as few or as many queries and keys.
+Status check_range(std::span<const JudgedRun> runs, const PredictedRun& run, std::string_view kernel) {
+  const std::string& gpu = run.request.gpu.id;
+  const auto of_time = std::ranges::minmax(runs, {}, &JudgedRun::ns);
+  constexpr double digits = 1e-5;  // errors in the tables have six digits after the point
+  if (run.ns < of_time.min.ns * (1 - digits))
+    return refuse("no run of {} this short is recorded on {}: the shortest takes {}", kernel, gpu,
+                  format_time(Nanoseconds(of_time.min.ns)));
+  if (run.ns > of_time.max.ns * (1 + digits))
+    return refuse("no run of {} this long is recorded on {}: the longest takes {}", kernel, gpu,
+                  format_time(Nanoseconds(of_time.max.ns)));
+  const auto [q_least, q_most] = std::ranges::minmax(runs, {}, [](const JudgedRun& each) { return each.problem->seq_q; });
+  const auto [kv_least, kv_most] = std::ranges::minmax(runs, {}, [](const JudgedRun& each) { return each.problem->seq_kv; });
+  const AttentionProblem& problem = run.request.problem;
+  const std::int64_t queries[] = {q_least.problem->seq_q, q_most.problem->seq_q},
+                     keys[] = {kv_least.problem->seq_kv, kv_most.problem->seq_kv};
+  if (problem.seq_q < queries[0] || problem.seq_q > queries[1])
+    return refuse("runs of {} are recorded on {} with {} to {} queries only", kernel, gpu, format_count(queries[0]),
+                  format_count(queries[1]));
+  if (problem.seq_kv < keys[0] || problem.seq_kv > keys[1])
+    return refuse("runs of {} are recorded on {} with {} to {} keys only", kernel, gpu, format_count(keys[0]),
+                  format_count(keys[1]));
+  return Done{};
+}
+
+/// Leaves the runs that are as short as `ns`, or as long; of these those that the model had not seen, where there are any.
+void keep_alike(std::vector<JudgedRun>& runs, double ns) {
+  const bool is_short = ns < short_run_ns;
+  std::erase_if(runs, [&](const JudgedRun& run) { return run.is_short() != is_short; });
+  if (std::ranges::any_of(runs, &JudgedRun::held_out)) std::erase_if(runs, [](const JudgedRun& run) { return !run.held_out; });
 }
 
 std::vector<ValidationRow> rows_in_table(std::string_view name) {
@@ -85,43 +103,71 @@ std::vector<CaseValidation> results_in_table(std::string_view name, std::span<co
   return results ? std::move(*results) : std::vector<CaseValidation>();
 }
 
-Result<TimeErrors> time_errors_of(const Measurements& known, std::string_view gpu, const SimulationRequest& asked) {
-  if (is_imagined(gpu)) return refuse("{} was never built", gpu);
-  SimulationRequest request = asked;  // flash2_backward is asked for with either pass
-  if (const Status settled = settle_program(request); !settled) return settled.error();
-  const auto info = find_program(request.algorithm, request.problem.pass);
-  for (const std::string_view kernel : {(*info)->id, chosen_by(**info, request.problem)})
-    for (const bool held_out : {true, false}) {
-      TimeErrors errors = errors_of(known, gpu, kernel, held_out);
-      if (errors.runs == 0) continue;
-      const auto compiled = compiled_kernel(request);
-      const bool takes_mask = compiled && (request.masking.empty() || compiled->kernel->takes_masks);
-      if (!takes_mask || !compiled->takes_problem || !compiled->tile_is_possible())
-        return refuse("no kernel is compiled for this, so no recorded run is like it");
-      errors.other_tile = !compiled->has_tile;
-      return errors;
-    }
-  return refuse("no run of {} is recorded on {}", request.algorithm, gpu);
+PredictedRun predicted(const Simulation& simulation) {
+  return {simulation.request, simulation.time.value, l2_may_decide(simulation)};
 }
 
-Result<RatioErrors> ratio_errors_of(const Measurements& known, const SimulationRequest& a, const SimulationRequest& b) {
-  if (!unchanged(a.gpu) || !unchanged(b.gpu)) return refuse("nothing is recorded on a GPU with changed values");
-  const auto of_a = time_errors_of(known, a.gpu.id, a), of_b = time_errors_of(known, b.gpu.id, b);
+PredictedRun predicted(const SimulationRequest& request, const Outcome& outcome) {
+  return {request, outcome.wall_ns(), outcome.l2_may_decide()};
+}
+
+Result<TimeErrors> time_errors_of(const Measurements& known, const PredictedRun& run) {
+  if (is_imagined(run.request.gpu.id)) return refuse("{} was never built", run.request.gpu.id);
+  if (!unchanged(run.request.gpu) && run.l2_may_decide)
+    return refuse("with this change the L2 may decide the time, and how many reads share a lookup is not known");
+  SimulationRequest request = run.request;  // flash2_backward is asked for with either pass
+  if (const Status settled = settle_program(request); !settled) return settled.error();
+  const auto info = find_program(request.algorithm, request.problem.pass);
+  for (const std::string_view kernel : {(*info)->id, chosen_by(**info, request.problem)}) {
+    std::vector<JudgedRun> runs = judged_runs(known, request.gpu.id, kernel);
+    if (runs.empty()) continue;
+    const auto compiled = compiled_kernel(request);
+    const bool takes_mask = compiled && (request.masking.empty() || compiled->kernel->takes_masks);
+    if (!takes_mask || !compiled->takes_problem || !compiled->tile_is_possible())
+      return refuse("no kernel is compiled for this, so no recorded run is like it");
+    if (const Status in_range = check_range(runs, run, kernel); !in_range) return in_range.error();
+    keep_alike(runs, run.ns);
+    if (runs.empty())
+      return run.ns < short_run_ns ? refuse("no run of {} under 20 µs is recorded on {}", kernel, request.gpu.id)
+                                   : refuse("only runs of {} under 20 µs are recorded on {}", kernel, request.gpu.id);
+    TimeErrors errors;
+    errors.kernel = kernel;
+    errors.runs = static_cast<int>(runs.size());
+    errors.is_short = runs.front().is_short();
+    errors.held_out = runs.front().held_out;
+    errors.other_tile = !compiled->has_tile;
+    for (const JudgedRun& each : runs) {
+      errors.mean += std::abs(each.error) / errors.runs;
+      errors.worst = std::max(errors.worst, std::abs(each.error));
+    }
+    return errors;
+  }
+  return refuse("no run of {} is recorded on {}", request.algorithm, request.gpu.id);
+}
+
+Result<RatioErrors> ratio_errors_of(const Measurements& known, const PredictedRun& a, const PredictedRun& b) {
+  if (!unchanged(a.request.gpu) || !unchanged(b.request.gpu)) return refuse("nothing is recorded on a GPU with changed values");
+  const auto of_a = time_errors_of(known, a), of_b = time_errors_of(known, b);
   if (!of_a) return of_a.error();
   if (!of_b) return of_b.error();
-  const bool one_program = of_a->kernel == of_b->kernel && a.gpu.id == b.gpu.id;
-  if (one_program && (of_a->other_tile || of_b->other_tile || a.problem == b.problem))
+  const bool one_program = of_a->kernel == of_b->kernel && a.request.gpu.id == b.request.gpu.id;
+  if (one_program && (of_a->other_tile || of_b->other_tile || a.request.problem == b.request.problem))
     return refuse(
         "no bundle of recorded runs has two tiles or orders of one program (docs/ladder.md has a few that were measured)");
+  const std::vector<JudgedRun> first = judged_runs(known, a.request.gpu.id, of_a->kernel),
+                               second = judged_runs(known, b.request.gpu.id, of_b->kernel);
   for (const bool held_out : {true, false}) {
-    const auto first = judged_runs(known, a.gpu.id, of_a->kernel, held_out),
-               second = judged_runs(known, b.gpu.id, of_b->kernel, held_out);
     RatioErrors errors;
     errors.held_out = held_out;
     for (std::size_t i = 0; i < first.size(); ++i)
-      for (std::size_t j = one_program ? i + 1 : 0; j < second.size(); ++j) {
-        if ((first[i].problem == second[j].problem) == one_program) continue;
-        const double error = std::abs((1 + first[i].error) / (1 + second[j].error) - 1);
+      for (std::size_t j = 0; j < second.size(); ++j) {
+        const JudgedRun &one = first[i], &other = second[j];
+        if (one.is_short() != of_a->is_short || other.is_short() != of_b->is_short) continue;
+        if (held_out && !(one.held_out && other.held_out)) continue;
+        // Of one program each pair counts once; a short run and a long one are a pair in one order alone.
+        if (one_program && of_a->is_short == of_b->is_short && j <= i) continue;
+        if ((one.name == other.name) == one_program) continue;
+        const double error = std::abs((1 + one.error) / (1 + other.error) - 1);
         ++errors.pairs;
         errors.mean += error;
         errors.worst = std::max(errors.worst, error);
@@ -159,12 +205,14 @@ Sentence time_errors_sentence(const Result<TimeErrors>& errors, std::string_view
   if (is_imagined(gpu)) return imagined_gpu_sentence(gpu);
   const std::string name(program);
   if (!errors) return phrase("How far times of {} are off is unknown: {}.", name, errors.error().sentence);
+  const Sentence of = errors->is_short ? phrase("{} under 20 µs", name) : Sentence(name);
   const std::string mean = format_percent(errors->mean), worst = format_percent(errors->worst);
-  const Sentence said = errors->held_out
-                            ? phrase("Times of {} are ±{}: mean of {} recorded runs that the model had not seen, {} at worst.",
-                                     name, mean, errors->runs, worst)
-                            : phrase("Times of {} are ±{}: mean of {} recorded runs that the model was made with, {} at worst.",
-                                     name, mean, errors->runs, worst);
+  const Sentence said = errors->runs == 1 ? phrase("The time of {} was off by {} in one recorded run, the only one.", of, mean)
+                        : errors->held_out
+                            ? phrase("Times of {} are ±{}: mean of {} recorded runs that the model had not seen, {} at worst.", of,
+                                     mean, errors->runs, worst)
+                            : phrase("Times of {} are ±{}: mean of {} recorded runs that the model was made with, {} at worst.", of,
+                                     mean, errors->runs, worst);
   return errors->other_tile ? phrase("{} They have the kernel's own tile.", said) : said;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/model/measurements/measurements.h"
+#include "sim/analysis/outcome.h"
 #include "sim/core/result.h"
 
 namespace tilescope {
@@ -27,19 +28,34 @@ std::vector<double> time_errors_in_table(std::string_view name, std::span<const 
 std::vector<CaseValidation> results_in_table(std::string_view name, std::span<const MeasuredCase> cases,
                                              std::span<const KnownMiss> known);
 
+/// A run whose time is predicted: all that decides which recorded runs are like it.
+struct PredictedRun {
+  const SimulationRequest& request;
+  double ns = 0;               // at the clock that is shown
+  bool l2_may_decide = false;  // how many reads share a lookup is not known, and could decide the time
+};
+PredictedRun predicted(const Simulation& simulation);
+PredictedRun predicted(const SimulationRequest& request, const Outcome& outcome);
+
+/// Below it the start of a launch and of its blocks is much of the time, and predictions are worse (docs/model-limits.md, row 11).
+inline constexpr double short_run_ns = 20e3;
+
 /// The errors of predicted times over recorded runs, each at the clock of its recording.
 struct TimeErrors {
   std::string kernel;  // whose runs they are
   int runs = 0;
+  bool is_short = false;       // of runs that are predicted to take less than short_run_ns, as the one asked for; else of others
   bool held_out = false;       // the model had not seen these runs; otherwise it was made with them
   bool other_tile = false;     // the runs have the kernel's own tile, and the request has another
   double mean = 0, worst = 0;  // of the absolute relative error
 };
-/// Returns the errors of a program on a GPU: of the runs that the model had not seen, else of all. FlashAttention-3 has the runs of
-/// the rung that it launches where none is recorded under its own name. This is the one rule of every view and report.
-/// Errors  the GPU was never built; nothing is recorded of the program; no kernel could run the request, so that no recorded run is
-/// like it
-Result<TimeErrors> time_errors_of(const Measurements& known, std::string_view gpu, const SimulationRequest& request);
+/// Returns the errors of a program on its GPU: of short runs for a short one, of the others else. Of these the runs that the model
+/// had not seen, or all where it had seen all. FlashAttention-3 has the runs of the rung that it launches where none is recorded
+/// under its own name. This is the one rule of every view and report.
+/// Errors  the GPU was never built; nothing is recorded of the program; no kernel could run the request; it is shorter or longer,
+/// or has fewer or more
+///         queries or keys, than every recorded run; its GPU has changed values and the L2 may decide
+Result<TimeErrors> time_errors_of(const Measurements& known, const PredictedRun& run);
 
 /// How far predicted ratios of two times were off, over pairs of recorded runs.
 struct RatioErrors {
@@ -48,9 +64,9 @@ struct RatioErrors {
   double mean = 0, worst = 0;  // of the absolute relative error of the ratio
 };
 /// Returns the errors of a ratio of the time of `a` to that of `b`: pairs of recorded runs of both programs on one problem or, of
-/// one program on one GPU, pairs on two problems. Runs are chosen as time_errors_of() does. Errors   those of time_errors_of(); two
-/// tiles of one program, a GPU with changed values: no recording has them; no such pair
-Result<RatioErrors> ratio_errors_of(const Measurements& known, const SimulationRequest& a, const SimulationRequest& b);
+/// one program on one GPU, pairs on two problems. Runs are chosen as time_errors_of() does, the short ones for a short run.
+/// Errors   those of time_errors_of(); two tiles of one program, a GPU with changed values: no recording has them; no such pair
+Result<RatioErrors> ratio_errors_of(const Measurements& known, const PredictedRun& a, const PredictedRun& b);
 
 /// Says them in one sentence: "Ratios of a time of flash3 to one of flash2 are ±4.5 %: …".
 Sentence ratio_errors_sentence(const Result<RatioErrors>& errors, std::string_view a, std::string_view b);

@@ -10,6 +10,7 @@
 
 #include "app/platform/asset_files.h"
 #include "app/platform/files.h"
+#include "sim/analysis/outcome.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
@@ -28,7 +29,24 @@ std::vector<fs::path> specs_in(const fs::path& folder) {
   return specs;
 }
 
+Result<GpuSpec> load_spec(const fs::path& path) {
+  const auto text = read_text_file(path, std::size_t{1} << 20);
+  if (!text) return text.error();
+  return parse_gpu_spec(*text, path.native());
+}
+
+/// The shipped GPU that has all the numbers of a spec; nullopt where none has.
+std::optional<std::string> shipped_as(const GpuSpec& spec) {
+  for (const std::string& id : gpu_ids())
+    if (const auto shipped = load_gpu(id); shipped && same_numbers(*shipped, spec)) return id;
+  return std::nullopt;
+}
+
 }  // namespace
+
+bool is_gpu_file(std::string_view id_or_path) {
+  return id_or_path.ends_with(".toml") || id_or_path.find('/') != std::string_view::npos;
+}
 
 std::vector<std::string> gpu_ids() {
   std::vector<std::string> ids;
@@ -66,26 +84,27 @@ std::vector<std::string> own_gpus() {
 }
 
 Result<GpuSpec> load_gpu(std::string_view id_or_path) {
-  fs::path path(id_or_path);
-  if (!id_or_path.ends_with(".toml") && id_or_path.find('/') == std::string_view::npos) {
-    const std::vector<std::string> ids = gpu_ids();
-    if (ids.empty()) {
-      const auto missing = find_asset("gpus/toy.toml");
-      if (!missing) return missing.error();
-    }
-    if (std::find(ids.begin(), ids.end(), id_or_path) == ids.end()) {
-      const std::vector<std::string_view> names(ids.begin(), ids.end());
-      return nearest_name(id_or_path, names) ? refuse("unknown GPU '{}': {}", printable(id_or_path), name_hint(id_or_path, names))
-                                             : refuse("unknown GPU '{}': {}; or give the path of a .toml file",
-                                                      printable(id_or_path), name_hint(id_or_path, names));
-    }
-    const auto found = find_asset(fmt::format("gpus/{}.toml", id_or_path));
-    if (!found) return found.error();
-    path = *found;
+  if (is_gpu_file(id_or_path)) {
+    auto spec = load_spec(fs::path(id_or_path));
+    if (!spec) return spec.error();
+    // A GPU is its numbers: what is recorded of a shipped one holds for a copy of its file, whatever id that has.
+    if (auto id = shipped_as(*spec)) spec->id = std::move(*id);
+    return spec;
   }
-  const auto text = read_text_file(path, std::size_t{1} << 20);
-  if (!text) return text.error();
-  return parse_gpu_spec(*text, path.native());
+  const std::vector<std::string> ids = gpu_ids();
+  if (ids.empty()) {
+    const auto missing = find_asset("gpus/toy.toml");
+    if (!missing) return missing.error();
+  }
+  if (std::find(ids.begin(), ids.end(), id_or_path) == ids.end()) {
+    const std::vector<std::string_view> names(ids.begin(), ids.end());
+    return nearest_name(id_or_path, names) ? refuse("unknown GPU '{}': {}", printable(id_or_path), name_hint(id_or_path, names))
+                                           : refuse("unknown GPU '{}': {}; or give the path of a .toml file", printable(id_or_path),
+                                                    name_hint(id_or_path, names));
+  }
+  const auto found = find_asset(fmt::format("gpus/{}.toml", id_or_path));
+  if (!found) return found.error();
+  return load_spec(*found);
 }
 
 }  // namespace tilescope

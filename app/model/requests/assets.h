@@ -23,8 +23,12 @@ std::optional<std::filesystem::path> own_gpu_folder();
 /// The files in it, by name.
 std::vector<std::string> own_gpus();
 
-/// Loads a GPU spec by id ("h200"), or from a user's file when given a path (ends in .toml or has a slash).
-/// Errors  unknown id (with the nearest), assets missing, and everything that read_text_file() and parse_gpu_spec() refuse.
+/// Whether load_gpu() takes this as the path of a file: it ends in .toml or has a slash.
+bool is_gpu_file(std::string_view id_or_path);
+
+/// Loads a GPU spec by id ("h200"), or from a user's file when given a path. A file with all the numbers of a shipped GPU has the
+/// id of that one. Errors  unknown id (with the nearest), assets missing, and everything that read_text_file() and parse_gpu_spec()
+/// refuse.
 Result<GpuSpec> load_gpu(std::string_view id_or_path);
 
 }  // namespace tilescope

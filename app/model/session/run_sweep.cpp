@@ -66,21 +66,15 @@ bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<boo
   });
 }
 
-std::vector<SweepErrors> errors_of(const SweepRequest& sweep, const Measurements& known) {
-  std::vector<SweepErrors> errors;
-  for (const std::string& algorithm : sweep.algorithms) {
-    SweepErrors found{refuse("no run of {} is recorded on {}", algorithm, sweep.base.gpu.id), {}};
-    for (const double value : sweep.axis.values) {
-      const auto request = request_at(sweep, algorithm, value);
-      if (!request) continue;
-      auto at_value = time_errors_of(known, request->gpu.id, *request);
-      if (!at_value) found.unlike.push_back(value);
-      if (found.time && at_value) found.time->other_tile = found.time->other_tile || at_value->other_tile;
-      if (!found.time) found.time = std::move(at_value);
-    }
-    errors.push_back(std::move(found));
+void add_errors(SweepErrors& errors, const SweepResult& result, const Measurements& known) {
+  errors.resize(result.points.size());
+  const std::vector<double>& values = result.request.axis.values;
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    const auto& point = result.points[i];
+    if (errors[i] || !point || !point->done()) continue;
+    const auto request = request_at(result.request, result.request.algorithms[i / values.size()], values[i % values.size()]);
+    if (request) errors[i] = time_errors_of(known, predicted(*request, *point));
   }
-  return errors;
 }
 
 bool l2_may_decide(const SweepResult& result, std::size_t algorithm, std::size_t value) {

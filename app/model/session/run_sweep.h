@@ -1,8 +1,8 @@
 // run_sweep(): simulates the points of a sweep, for the window and for the command line.
 #pragma once
 
-#include <algorithm>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "app/model/background/growing.h"
@@ -12,15 +12,11 @@
 
 namespace tilescope {
 
-/// How far times of one program of a sweep were off.
-struct SweepErrors {
-  Result<TimeErrors> time = Error{};  // of the first value that a kernel can run
-  std::vector<double> unlike;         // values of the axis at which the error is unknown: no kernel can run them
-  bool is_known_at(double value) const { return time && std::ranges::find(unlike, value) == unlike.end(); }
-};
+/// How far the times of a sweep are off, by index of the point; nullopt: it is not simulated.
+using SweepErrors = std::vector<std::optional<Result<TimeErrors>>>;
 
-/// Returns how far times of each program of a sweep were off, and at which values no kernel can run it.
-std::vector<SweepErrors> errors_of(const SweepRequest& sweep, const Measurements& known);
+/// Adds the errors of the points that have been simulated since.
+void add_errors(SweepErrors& errors, const SweepResult& result, const Measurements& known);
 
 /// Whether the GPU of a point has a changed value and the L2 may decide its time.
 bool l2_may_decide(const SweepResult& result, std::size_t algorithm, std::size_t value);

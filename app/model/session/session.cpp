@@ -223,7 +223,8 @@ void Session::State::tick(double seconds) {
   studies.keep_clock(lessons.view().lesson != nullptr);
   // What the controls show may not be there yet; the studies are of what is on screen.
   if (!playback.empty())
-    studies.ask(workspace.center, playback.chosen().simulation, requested.good_request, requested.gpu_base, *measured.view().known);
+    studies.ask(workspace.center, playback.chosen().simulation, requested.good_request, requested.gpu_base,
+                requested.good_gpu_source, *measured.view().known);
   const bool race = playback.race();
   const std::shared_ptr<const Simulation> none;
   const auto& baseline = race ? playback.runners().front().simulation : none;

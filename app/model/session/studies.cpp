@@ -105,9 +105,9 @@ void Studies::begin(const void* what, WorkKind kind, Worker::Work work) {
 }
 
 void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked,
-                  const GpuSpec& real, const Measurements& known) {
+                  const GpuSpec& real, std::string_view gpu_source, const Measurements& known) {
   const void* before = shown_;
-  ask_under_load(shown, known);
+  ask_under_load(shown, gpu_source, known);
   switch (center) {
     case CenterView::roofline:
       ask_roofline(shown, asked, known);
@@ -130,7 +130,7 @@ void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& sh
       ask_ladder(asked, known);
       break;
     case CenterView::mask:
-      ask_dense(shown, known);
+      ask_dense(shown);
       break;
     default:  // the other views show one run
       break;
@@ -239,12 +239,12 @@ void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
     return measured != nullptr ? measured->sm_clock_hz : 0;
   };
   const auto make = [&] {
-    LadderStudy study{asked, {}};
+    LadderStudy study{asked, {}, {}};
     for (const LadderStep& step : ladder())
       study.rungs.push_back({std::string(step.id), std::string(step.over), measured_clock(step.id), {}});
     return study;
   };
-  // A new measurement gives its rung another clock.
+  // A new measurement may give the rungs another clock.
   ladder_ = find_or_make(ladders_, asked, make, [&](const LadderStudy& study) {
     return std::ranges::all_of(study.rungs,
                                [&](const LadderRung& rung) { return rung.measured_hz == measured_clock(rung.algorithm); });
@@ -253,22 +253,34 @@ void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
   const auto now = ladder_->read();
   if (now->done() == now->rungs.size()) return;
   begin(shown_, WorkKind::ladder, [study = ladder_, threads = threads_, known](const Progress& progress) -> Worker::Deliver {
+    const Recordings recordings = recordings_of(known, study->read()->of.gpu);
+    const Progress going_on = [&](double) {
+      const auto ladder_now = study->read();
+      return progress(static_cast<double>(ladder_now->done()) / static_cast<double>(ladder_now->rungs.size()));
+    };
+    const auto request_of = [](const LadderStudy& ladder, std::size_t index) {
+      SimulationRequest request = ladder.of;
+      request.algorithm = ladder.rungs[index].algorithm;
+      return request;
+    };
+    if (const auto empty = study->read(); !empty->clock) {
+      std::vector<SimulationRequest> rungs;
+      for (std::size_t i = 0; i < empty->rungs.size(); ++i) rungs.push_back(request_of(*empty, i));
+      auto clock = clock_of_ranking(rungs, recordings, threads, going_on);
+      if (!clock) return {};
+      study->change([&](LadderStudy& result) { result.clock = std::move(*clock); });
+    }
     const auto asked_of = study->read();
-    const Recordings recordings = recordings_of(known, asked_of->of.gpu);
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < asked_of->rungs.size(); ++i)
       if (!asked_of->rungs[i].outcome) order.push_back(i);
     on_cores(order, threads, [&](std::size_t index) {
-      SimulationRequest request = asked_of->of;
-      request.algorithm = asked_of->rungs[index].algorithm;
-      const Progress going_on = [&](double) {
-        return progress(static_cast<double>(study->read()->done()) / static_cast<double>(asked_of->rungs.size()));
-      };
-      auto made = simulate_outcome_under_load(request, recordings, going_on);
+      const SimulationRequest request = request_of(*asked_of, index);
+      auto made = simulate_outcome_at(asked_of->clock->hz, request, recordings, going_on);
       if (!made) return false;
       std::array<double, bubble_causes> idle{};
       if (made->done()) {
-        const auto intervals = simulate(at_clock(request, made->under_load.clock_hz), going_on);
+        const auto intervals = simulate(at_clock(request, asked_of->clock->hz), going_on);
         if (!intervals) return false;
         // Other instructions delay mma.sync, so that a stretch without products says less there.
         if ((*intervals)->program->launches().front().needs.instruction == ProductInstruction::wgmma)
@@ -383,11 +395,15 @@ void Studies::ask_limit(const std::shared_ptr<const Simulation>& shown) {
           });
 }
 
-void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, const Measurements& known) {
+void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, std::string_view gpu_source,
+                             const Measurements& known) {
   const bool changed = under_load_.take(shown);
   if (!under_load_.is_open()) return;
   const Recordings recordings = recordings_of(known, shown->request.gpu);
-  if (changed) errors_ = std::make_shared<const PredictionErrors>(prediction_errors(recordings, *shown, std::nullopt));
+  if (changed) {
+    errors_ = std::make_shared<const PredictionErrors>(prediction_errors(recordings, *shown, std::nullopt));
+    gpu_file_ = clock_of_file(gpu_source, shown->request.gpu, recordings);
+  }
   if (keeps_clock_ || !may_slow(recordings, shown->request.gpu)) under_load_.given_up = true;
   ask_for(under_load_, changed, slots::under_load, WorkKind::simulation,
           [shown, recordings](const Progress& progress) -> Result<RunUnderLoad> {
@@ -435,19 +451,15 @@ std::optional<SimulationRequest> dense_request(const Simulation& masked) {
   return request;
 }
 
-void Studies::ask_dense(const std::shared_ptr<const Simulation>& shown, const Measurements& known) {
+void Studies::ask_dense(const std::shared_ptr<const Simulation>& shown) {
   const bool changed = dense_.take(shown);
   if (changed) dense_.given_up = !dense_request(*shown);
   if (under_load_.is_open()) return;
   ask_for(dense_, changed, slots::dense_run, WorkKind::simulation,
-          [shown, known, keeps = keeps_clock_, loaded = under_load_.result](const Progress& progress) -> Result<DenseRun> {
-            const auto made = simulate(*dense_request(*shown), progress);
-            if (!made) return made.error();
-            if (keeps) return DenseRun{shown, *made};
-            // At the clock that `simulate` has for it: the run without the mask computes more, and slows the GPU more.
-            const auto dense = run_under_load(recordings_of(known, shown->request.gpu), **made, progress);
-            if (!progress(1)) return Error{Sentence(), Error::Kind::cancelled};
-            return DenseRun{loaded ? loaded->simulation : shown, dense ? dense->simulation : *made};
+          [masked = under_load_.result ? under_load_.result->simulation : shown](const Progress& progress) -> Result<DenseRun> {
+            auto dense = simulate(*dense_request(*masked), progress);
+            if (!dense) return dense.error();
+            return DenseRun{masked, std::move(*dense)};
           });
 }
 
@@ -469,9 +481,8 @@ void Studies::ask_sweep(const SimulationRequest& asked, const Measurements& know
   request.algorithms = choice_.algorithms;
   request.axis = choice_.axis;
   const auto find_errors = [&] {
-    if (errors_of_sweep_ == sweep_.get()) return;
-    errors_of_sweep_ = sweep_.get();
-    sweep_errors_ = errors_of(sweep_->read()->request, known);
+    if (std::exchange(errors_of_sweep_, sweep_.get()) != sweep_.get()) sweep_errors_.clear();
+    add_errors(sweep_errors_, *sweep_->read(), known);
   };
   // A sweep that was handed over is shown until something else is chosen.
   if (given_) {
@@ -547,6 +558,7 @@ StudyView Studies::view() const {
   view.under_load = under_load_.result;
   view.errors = errors_;
   if (const auto& run = under_load_.result) view.errors = {run, &run->errors};
+  view.gpu_file = gpu_file_;
   view.sweep_errors = sweep_errors_;
   view.exactness = exactness_.result;
   view.dense = dense_.result;

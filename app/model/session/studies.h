@@ -42,20 +42,21 @@ struct RooflineStudy {
 struct LadderRung {
   std::string algorithm, over;                      // over: the program that it adds an idea to; empty: none
   double measured_hz = 0;                           // the clock of its measurement; 0: none
-  std::optional<Outcome> outcome;                   // at its own clock under load, as `simulate` has it; none: not simulated yet
+  std::optional<Outcome> outcome;                   // at the clock of the study; none: not simulated yet
   std::array<double, bubble_causes> tensor_idle{};  // at that clock, of SM 0: by BubbleCause, the share of its time; wgmma only
 };
 
 struct LadderStudy {
   SimulationRequest of;  // its algorithm and tile are those of each rung
   std::vector<LadderRung> rungs;
+  std::optional<RankingClock> clock;  // of all rungs; none: not known yet
   std::size_t done() const {
     return static_cast<std::size_t>(std::ranges::count_if(rungs, [](const LadderRung& rung) { return rung.outcome.has_value(); }));
   }
 };
 
-/// A run and the same without its mask: each at its own clock under load, as `simulate` has them, or both as they are drawn while
-/// a lesson keeps that clock.
+/// A run and the same without its mask: both at the clock that the GPU holds under the run, or as they are drawn while a lesson
+/// keeps that clock.
 struct DenseRun {
   std::shared_ptr<const Simulation> masked, dense;
 };
@@ -84,12 +85,13 @@ struct StudyView {
   std::shared_ptr<const RunUnderLoad>
       under_load;  // of the simulation that is shown; null while it is worked out, or where no clock is known
   std::shared_ptr<const PredictionErrors> errors;      // of the simulation that is shown; never null once there is one
+  Sentence gpu_file;                                   // clock_of_file() of the simulation that is shown
   std::shared_ptr<const Simulation> at_what_if_clock;  // what is shown, at the clock of what_if; null while it is simulated
   std::shared_ptr<const DenseRun> dense;       // of the simulation that is shown; null while it is worked out, or without a mask
   std::shared_ptr<const PairUnderLoad> race;   // both runs of the race that is shown, at one clock; null while they are simulated
   std::shared_ptr<const Exactness> exactness;  // of the race that is shown; null while it is worked out, or without one
   std::shared_ptr<const SweepResult> sweep;
-  std::vector<SweepErrors> sweep_errors;  // by program of the sweep
+  SweepErrors sweep_errors;
   SweepChoice sweep_choice;
   bool stopped = false;         // by the user, before it was complete
   bool chosen_by_user = false;  // the sweep choice
@@ -117,9 +119,9 @@ class Studies {
   Studies(Worker& worker, int threads) : worker_(worker), threads_(threads) {}
 
   /// Sees to it that what `center` shows is there or under way. `asked` is the request as it was made, without a tile filled in;
-  /// `known` has the clocks at which rungs of the ladder were measured.
+  /// `known` has the clocks at which rungs of the ladder were measured, and `gpu_source` is what the GPU was loaded by.
   void ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked, const GpuSpec& real,
-           const Measurements& known);
+           std::string_view gpu_source, const Measurements& known);
   /// Executes both programs of the race on screen and compares O. Null pointers: there is no race.
   void ask_exactness(const std::shared_ptr<const Simulation>& first, const std::shared_ptr<const Simulation>& second,
                      const InputSource& inputs);
@@ -161,9 +163,9 @@ class Studies {
   void ask_ladder(SimulationRequest asked, const Measurements& known);
   void ask_sweep(const SimulationRequest& asked, const Measurements& known);
   void ask_limit(const std::shared_ptr<const Simulation>& shown);
-  void ask_under_load(const std::shared_ptr<const Simulation>& shown, const Measurements& known);
+  void ask_under_load(const std::shared_ptr<const Simulation>& shown, std::string_view gpu_source, const Measurements& known);
   void ask_at_what_if_clock(const std::shared_ptr<const Simulation>& shown);
-  void ask_dense(const std::shared_ptr<const Simulation>& shown, const Measurements& known);
+  void ask_dense(const std::shared_ptr<const Simulation>& shown);
 
   Worker& worker_;
   int threads_;
@@ -184,6 +186,7 @@ class Studies {
   Single<Run, NextLimit> limit_;
   Single<Run, RunUnderLoad> under_load_;
   std::shared_ptr<const PredictionErrors> errors_;       // of what is shown, as long as its run under load is not there
+  Sentence gpu_file_;                                    // of what is shown
   Single<std::pair<Run, double>, Simulation> at_clock_;  // what is shown, at the clock of the table of changes
   Single<Pair, PairUnderLoad> race_{.given_up = true};   // nothing is asked for yet
   Single<Run, DenseRun> dense_;
@@ -199,7 +202,7 @@ class Studies {
   std::shared_ptr<Growing<LadderStudy>> ladder_;
   std::shared_ptr<Growing<SweepResult>> sweep_;
   const void* errors_of_sweep_ = nullptr;  // whose errors are these
-  std::vector<SweepErrors> sweep_errors_;
+  SweepErrors sweep_errors_;
 };
 
 }  // namespace tilescope

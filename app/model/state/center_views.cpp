@@ -17,7 +17,7 @@ std::span<const CenterViewInfo> center_views() {
       CenterViewInfo{CenterView::validate, "validate", "Validate", "Every recorded case, simulated against measured"},
       CenterViewInfo{CenterView::mask, "mask", "Mask", "Which tiles of queries and keys the mask leaves, and what they cost"},
       CenterViewInfo{CenterView::banks, "banks", "Banks", "Which banks and sectors one access of a warp touches"},
-      CenterViewInfo{CenterView::ladder, "ladder", "Ladder", "From FlashAttention-2 to Hopper, one idea a rung"},
+      CenterViewInfo{CenterView::ladder, "ladder", "Ladder", "From FlashAttention-2 to Hopper, one idea a rung (0)"},
   };
   return table;
 }

@@ -17,7 +17,7 @@ struct CenterViewInfo {
   const char* tooltip;
 };
 
-/// In the order of the tabs. The keys 1 to 9 show the first nine.
+/// In the order of the tabs. The keys 1 to 9 and 0 show them.
 std::span<const CenterViewInfo> center_views();
 std::optional<CenterView> center_view_from(std::string_view id);
 

@@ -74,7 +74,9 @@ std::string each_text(std::int64_t count, std::int64_t accesses) {
 
 std::string measured_text(const Shown& shown) {
   const BankCounters* counted = find_bank_counters(shown.pattern.id, shown.choice.swizzled);
-  if (counted == nullptr) return tr("Not measured");
+  if (counted == nullptr)
+    return shown.pattern.by_wgmma ? tr("Not measured: the counters have the accesses of lanes, and wgmma reads without them")
+                                  : tr("Not measured");
   if (shown.pattern.is_global)
     return say(tr("Measured on {}, {}: sectors {}"), counted->gpu, counted->date, each_text(counted->sectors, counted->accesses));
   return say(tr("Measured on {}, {}: wavefronts {}, bank conflicts {}"), counted->gpu, counted->date,

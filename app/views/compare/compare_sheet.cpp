@@ -300,20 +300,18 @@ std::string change_text(double now, double before) {
 
 /// How far predicted times of both programs were off.
 std::string errors_of_both(const Measurements& known, const Simulation& first, const Simulation& second) {
-  const auto of = [&](const Simulation& run) {
-    return time_errors_text(time_errors_of(known, run.request.gpu.id, run.request), run.request);
-  };
+  const auto of = [&](const Simulation& run) { return time_errors_text(time_errors_of(known, predicted(run)), run.request); };
   const std::string a = of(first), b = of(second);
   return a == b ? a : fmt::format("A: {} B: {}", a, b);
 }
 
-/// "1.4× faster: 2.25 µs instead of 3.15 µs"; one figure where both read the same.
-std::string time_text(Nanoseconds now, Nanoseconds before) {
+/// "1.4× faster: 2.25 µs instead of 3.15 µs"; one figure where both read the same. `error` follows the ratio: " (±4.5 %)".
+std::string time_text(Nanoseconds now, Nanoseconds before, const std::string& error) {
   const std::string after = format_time(now), first = format_time(before);
-  if (after == first) return say(tr("Same time: {}"), after);
+  if (after == first) return say(tr("Same time: {}"), after) + error;
   std::string speed = speed_text(now.value, before.value);
   if (speed == tr("same time")) speed = say(tr("Time {}"), format_signed_percent(now.value / before.value - 1));
-  return say(tr("{}: {} instead of {}"), speed, after, first);
+  return say(tr("{}: {} instead of {}"), speed + error, after, first);
 }
 
 std::string named(const SimulationRequest& request, const std::map<std::string, double, std::less<>>& spec_values) {
@@ -363,8 +361,16 @@ std::string run_name(const SimulationRequest& request) {
   return named(request, changed_values(request.gpu));
 }
 
-std::string run_difference_text(const Simulation& first, const Simulation& second) {
-  return say(tr("{}. HBM bytes: {}. L2↔SM bytes: {}"), time_text(second.time, first.time),
+std::string run_difference_text(const Simulation& first, const Simulation& second, const Measurements& known) {
+  const Result<RatioErrors> errors = ratio_errors_of(known, predicted(first), predicted(second));
+  const auto is_recorded = [&](const Simulation& run) {
+    return std::ranges::any_of(known.bundles, [&](const auto& each) { return each->bundle.gpu == run.request.gpu.id; });
+  };
+  // On a GPU of which nothing is recorded no time has an error.
+  const std::string error = errors                                      ? fmt::format(" (±{})", format_percent(errors->mean))
+                            : is_recorded(first) && is_recorded(second) ? tr(" (error unknown)")
+                                                                        : "";
+  return say(tr("{}. HBM bytes: {}. L2↔SM bytes: {}"), time_text(second.time, first.time, error),
              change_text(bytes_over(second, Link::hbm_read, Link::hbm_write), bytes_over(first, Link::hbm_read, Link::hbm_write)),
              change_text(bytes_over(second, Link::l2_to_sm, Link::sm_to_l2), bytes_over(first, Link::l2_to_sm, Link::sm_to_l2)));
 }
@@ -372,7 +378,7 @@ std::string run_difference_text(const Simulation& first, const Simulation& secon
 CompareSheet compare_sheet(const RunComparison& comparison, const Measurements& known) {
   const Simulation &first = *comparison.first, &second = *comparison.second;
   CompareSheet sheet;
-  sheet.finding = run_difference_text(first, second);
+  sheet.finding = run_difference_text(first, second, known);
   sheet.detail = fmt::format("A: {}. B: {}.", run_title(first), run_title(second));
   const double clock = first.request.gpu.sm_clock_hz, clock_of_second = second.request.gpu.sm_clock_hz;
   sheet.detail +=
@@ -383,7 +389,7 @@ CompareSheet compare_sheet(const RunComparison& comparison, const Measurements& 
   // Of a GPU that was never built the sentence before says it all.
   if (!is_imagined(first.request.gpu.id) || !is_imagined(second.request.gpu.id))
     sheet.detail +=
-        ' ' + say(ratio_errors_sentence(ratio_errors_of(known, first.request, second.request),
+        ' ' + say(ratio_errors_sentence(ratio_errors_of(known, predicted(first), predicted(second)),
                                         algorithm_title(first.request.algorithm), algorithm_title(second.request.algorithm)));
 
   const BusyWith busy = either(busy_with(first), busy_with(second));

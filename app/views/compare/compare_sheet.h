@@ -34,8 +34,8 @@ struct CompareSheet {
 };
 
 /// Returns what the second run is against the first: "1.4× faster: 2.25 µs instead of 3.15 µs. HBM bytes with …".
-std::string run_difference_text(const Simulation& first, const Simulation& second);
-/// `known`: the recordings that say how far predicted times were off.
+/// `known`: the recordings that say how far predicted times were off. Without them no error stands in the sentence.
+std::string run_difference_text(const Simulation& first, const Simulation& second, const Measurements& known = {});
 CompareSheet compare_sheet(const RunComparison& comparison, const Measurements& known = {});
 
 /// "FlashAttention-2, B1 H16 N4096 d64 fp16, 128×64 on h200".

@@ -7,6 +7,7 @@
 //   └────────────────┴───────────────────────────────────────┘   without a chosen rung the bars have all the room
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -27,18 +28,23 @@
 namespace tilescope {
 namespace {
 
-/// What a row shows of a rung. Rungs compare by FLOP per cycle: each has a clock of its own.
+/// What a row shows of a rung. Rungs compare by FLOP per cycle: each was recorded at another clock.
 struct Row {
   const LadderRung* rung = nullptr;
-  double clock_hz = 0;                     // of the simulation
+  double clock_hz = 0;                     // that of all rungs
   double simulated = 0, measured = 0;      // FLOP per cycle; 0: unknown
   const LadderRung* base = nullptr;        // the rung that it builds on, once that is simulated
   double before = 0, measured_before = 0;  // cycles of the base; 0: unknown
   const MeasuredCase* found = nullptr;
 
   double simulated_rate() const { return simulated * clock_hz; }  // FLOP/s
-  double measured_rate() const { return found != nullptr ? measured * found->sm_clock_hz : 0; }
+  double measured_rate() const { return measured * clock_hz; }
 };
+
+/// The clock of all rungs.
+double clock_of(const LadderStudy& study) {
+  return study.clock && study.clock->hz > 0 ? study.clock->hz : study.of.gpu.sm_clock_hz;
+}
 
 double per_cycle(double flops, double cycles) {
   return cycles > 0 ? flops / cycles : 0;
@@ -66,9 +72,8 @@ std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
   for (const LadderRung& rung : study.rungs) {
     Row row;
     row.rung = &rung;
-    row.clock_hz = study.of.gpu.sm_clock_hz;
+    row.clock_hz = clock_of(study);
     if (rung.outcome && rung.outcome->done()) {
-      if (rung.outcome->under_load.clock_hz > 0) row.clock_hz = rung.outcome->under_load.clock_hz;
       row.simulated = per_cycle(flops, rung.outcome->cycles);
       if (view.measured.known != nullptr)
         row.found = find_case(*view.measured.known, study.of.gpu, rung.algorithm, study.of.problem);
@@ -161,18 +166,6 @@ std::string too_small(const LadderStudy& study, const std::vector<Row>& rows) {
   return idle ? tr("The problem is too small: its blocks are too few for the SMs") : std::string();
 }
 
-/// Whether rungs that were simulated have different clocks, as they read.
-bool clocks_differ(const std::vector<Row>& rows) {
-  std::string first;
-  for (const Row& row : rows) {
-    if (row.simulated <= 0) continue;
-    const std::string clock = format_clock(row.clock_hz);
-    if (first.empty()) first = clock;
-    if (clock != first) return true;
-  }
-  return false;
-}
-
 /// The rungs whose simulated cycles differ from those of `best` by no more than ratios of both are off on average: no rung wins
 /// there. Where that is unknown, by no more than noise.
 std::vector<const Row*> simulated_ties(const View& view, const LadderStudy& study, const std::vector<Row>& rows, const Row& best) {
@@ -187,7 +180,9 @@ std::vector<const Row*> simulated_ties(const View& view, const LadderStudy& stud
     if (row.rung == best.rung || row.simulated <= 0) continue;
     double off = least_difference;
     if (view.measured.known != nullptr)
-      if (const auto errors = ratio_errors_of(*view.measured.known, request_of(best), request_of(row)))
+      if (const SimulationRequest of_best = request_of(best), of_row = request_of(row);
+          const auto errors =
+              ratio_errors_of(*view.measured.known, predicted(of_best, *best.rung->outcome), predicted(of_row, *row.rung->outcome)))
         off = std::max(off, errors->mean);
     if (best.simulated / row.simulated - 1 <= off) ties.push_back(&row);
   }
@@ -226,15 +221,17 @@ std::string finding(const View& view, const LadderStudy& study, const std::vecto
   const auto measured =
       std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.measured < b.measured; });
   const auto ties = simulated_ties(view, study, rows, *best);
-  if (measured->measured > 0) {
+  // A rung that was measured alone, or without the one that is fastest in the model, has won against nothing.
+  const auto measured_count = std::ranges::count_if(rows, [](const Row& row) { return row.measured > 0; });
+  if (measured_count > 1 && best->measured > 0) {
     const auto rate_of = [&](double value) { return rate_figure(value, unit) + " " + unit.name; };
     std::string lead = say(tr("Fewest cycles measured: {}, {} at {}"), algorithm_title(measured->rung->algorithm),
-                           rate_of(measured->measured_rate()), format_clock(measured->found->sm_clock_hz));
+                           rate_of(measured->measured_rate()), format_clock(measured->clock_hz));
     add_ties(lead, tr(" (the runs overlap with {})"), measured_ties(rows, *measured));
     std::string text = best->rung == measured->rung
                            ? say(tr("{}. Fewest simulated, too: {}"), lead, rate_of(best->simulated_rate()))
-                           : say(tr("{}. Fewest simulated: {}, {} at {}"), lead, algorithm_title(best->rung->algorithm),
-                                 rate_of(best->simulated_rate()), format_clock(best->clock_hz));
+                           : say(tr("{}. Fewest simulated: {}, {}"), lead, algorithm_title(best->rung->algorithm),
+                                 rate_of(best->simulated_rate()));
     add_ties(text, within_error(), ties);
     return text;
   }
@@ -244,12 +241,8 @@ std::string finding(const View& view, const LadderStudy& study, const std::vecto
     return why.empty() ? none : none + ". " + why;
   }
   const std::string rate = rate_figure(best->simulated_rate(), unit) + " " + unit.name;
-  std::string text = clocks_differ(rows)
-                         ? say(tr("Fewest cycles: {}, {} at {}. {} has {}× as many"), algorithm_title(best->rung->algorithm), rate,
-                               format_clock(best->clock_hz), algorithm_title(first.rung->algorithm),
-                               format_times(best->simulated / first.simulated))
-                         : say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm), rate,
-                               format_times(best->simulated / first.simulated), algorithm_title(first.rung->algorithm));
+  std::string text = say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm), rate,
+                         format_times(best->simulated / first.simulated), algorithm_title(first.rung->algorithm));
   add_ties(text, within_error(), ties);
   return text;
 }
@@ -280,6 +273,35 @@ std::string day_of_case(const View& view, const std::vector<Row>& rows) {
       for (const Row& row : rows)
         if (row.found == &measured) return known->bundle.date.substr(0, 10);
   return {};
+}
+
+/// The relative error of the model for a recorded case, at the clock of its recording; NaN where no table has it.
+double recorded_error(const View& view, const MeasuredCase& found) {
+  for (const auto& known : view.measured.known->bundles)
+    for (std::size_t i = 0; i < known->time_errors.size(); ++i)
+      if (&known->bundle.cases[i] == &found) return known->time_errors[i];
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+/// "1.47 to 1.77 GHz": the clocks at which the cases that are shown were recorded.
+std::string recorded_clocks(const std::vector<Row>& rows) {
+  double least = 0, most = 0;
+  for (const Row& row : rows) {
+    if (row.found == nullptr) continue;
+    least = least > 0 ? std::min(least, row.found->sm_clock_hz) : row.found->sm_clock_hz;
+    most = std::max(most, row.found->sm_clock_hz);
+  }
+  return format_clock(least) == format_clock(most) ? format_clock(most)
+                                                   : say(tr("{} to {}"), format_clock(least), format_clock(most));
+}
+
+/// Says which clock all rungs have.
+std::string clock_text(const LadderStudy& study) {
+  const std::string clock = format_clock(clock_of(study));
+  return study.clock && study.clock->hz > 0
+             ? say(tr("All rungs are at one clock, {}: that under load of {}, which has the fewest cycles."), clock,
+                   algorithm_title(study.clock->algorithm))
+             : say(tr("All rungs are at one clock, {}."), clock);
 }
 
 /// Says how many SMs have a block where the problem has fewer blocks than SMs: "Few blocks: 16 to 24 of 132 SMs have one." Empty
@@ -356,8 +378,8 @@ void draw_choices(const View& view, Commands& commands, const LadderStudy& study
 }
 
 struct Columns {
-  float title, bar, rate, measured, clock, gain, idle, bound, right;  // left edges
-  bool is_brief;                                                      // the bars below the titles, no measured change, no clock
+  float title, bar, rate, measured, gain, idle, bound, right;  // left edges
+  bool is_brief;                                               // the bars below the titles, no measured change
 };
 
 const char* gain_heading(bool measured) {
@@ -366,7 +388,7 @@ const char* gain_heading(bool measured) {
 
 /// Which columns there are.
 struct Shown {
-  bool brief, measured, clocks;  // brief: beside the code of a rung; clocks: each rung has its own
+  bool brief, measured;  // brief: beside the code of a rung
 };
 
 /// What the explanations, the idle times and the bottlenecks need.
@@ -386,8 +408,7 @@ Columns columns_of(const Theme& theme, float left, float width, const Shown& sho
     c.right = left + width;
     c.idle = c.bound = c.right - 6 * unit;
     c.gain = c.bound - std::max(figure, text_width(theme.ui_small, tr("vs base")) + 8 * unit);
-    c.clock = c.gain;
-    c.measured = c.clock - (measured ? std::max(figure, text_width(theme.ui_small, tr("Measured")) + 8 * unit) : 0);
+    c.measured = c.gain - (measured ? std::max(figure, text_width(theme.ui_small, tr("Measured")) + 8 * unit) : 0);
     c.rate = c.measured - std::max(figure, text_width(theme.ui_small, tr("Simulated")) + 8 * unit);
     return c;
   }
@@ -396,8 +417,7 @@ Columns columns_of(const Theme& theme, float left, float width, const Shown& sho
   c.bound = c.right - (narrow ? 0 : std::max(100 * unit, needs.bounds + 14 * unit));
   c.idle = c.bound - (narrow ? 0 : std::max(needs.idles, text_width(theme.ui_small, tr("Tensor cores idle"))) + 20 * unit);
   c.gain = c.idle - std::max(measured ? both : figure, text_width(theme.ui_small, gain_heading(measured)) + 12 * unit);
-  c.clock = c.gain - (shown.clocks ? text_width(theme.mono_small, "1.98 GHz") + 14 * unit : 0);
-  c.measured = c.clock - (measured ? std::max(figure, text_width(theme.ui_small, tr("Measured")) + 12 * unit) : 0);
+  c.measured = c.gain - (measured ? std::max(figure, text_width(theme.ui_small, tr("Measured")) + 12 * unit) : 0);
   c.rate = c.measured - std::max(figure, text_width(theme.ui_small, tr("Simulated")) + 12 * unit);
   // The words come before the length of the bars: an explanation on two lines is still whole.
   constexpr float least_bar = 96;
@@ -411,18 +431,13 @@ void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, d
     draw_text(list, theme.ui_small, {{left, top}, {right, top + theme.ui_small->FontSize}}, theme.text_faint, text, align);
   };
   if (!c.is_brief) heading(c.title, c.bar, tr("Rung"), Align::left);
-  const bool measured = c.measured < c.clock, own_clocks = measured || c.clock < c.gain;
+  const bool measured = c.measured < c.gain;
   const std::string at = say(tr("{} at {}"), unit.name, format_clock(clock_hz)), peak = tr("up to the wgmma peak");
   const float room = c.rate - c.bar;
-  const std::string over_bars =
-      own_clocks ? first_that_fits(theme.ui_small, room,
-                                   {say(tr("Bars: FLOP per cycle, {}. Figures: {}, each at its clock"), peak, unit.name),
-                                    say(tr("Bars: FLOP per cycle. Figures: {}"), unit.name), unit.name})
-                 : first_that_fits(theme.ui_small, room, {fmt::format("{}, {}", at, peak), at, unit.name});
+  const std::string over_bars = first_that_fits(theme.ui_small, room, {fmt::format("{}, {}", at, peak), at, unit.name});
   heading(c.bar, c.rate, over_bars.c_str(), Align::left);
   heading(c.rate, c.measured, tr("Simulated"), Align::right);
-  if (measured) heading(c.measured, c.clock, tr("Measured"), Align::right);
-  if (c.clock < c.gain) heading(c.clock, c.gain, tr("SM clock"), Align::right);
+  if (measured) heading(c.measured, c.gain, tr("Measured"), Align::right);
   heading(c.gain, c.idle, c.is_brief ? tr("vs base") : gain_heading(measured), Align::right);
   if (c.idle < c.bound) heading(c.idle + 14 * theme.scale, c.bound, tr("Tensor cores idle"), Align::left);
   if (!c.is_brief && c.bound < c.right) heading(c.bound + 10 * theme.scale, c.right, tr("Busiest"), Align::left);
@@ -503,8 +518,7 @@ void draw_row_figures(const Theme& theme, const Row& row, const Columns& c, cons
     draw_text(list, theme.mono_small, {{left, places.figures.min.y}, {right, places.figures.max.y}}, color, text, Align::right);
   };
   figure(c.rate, c.measured, theme.text, rate_figure(row.simulated_rate(), unit));
-  if (row.found != nullptr) figure(c.measured, c.clock, theme.text, rate_figure(row.measured_rate(), unit));
-  if (c.clock < c.gain) figure(c.clock, c.gain, theme.text_dim, format_clock(row.clock_hz));
+  if (row.found != nullptr) figure(c.measured, c.gain, theme.text, rate_figure(row.measured_rate(), unit));
   if (row.before > 0) {
     const double change = row.rung->outcome->cycles / row.before - 1;
     std::string text = format_signed_percent(change);
@@ -539,16 +553,18 @@ void draw_summary(ImDrawList* list, const Theme& theme, const Rect& rect, const 
 }
 
 /// The tooltip's lines below the idea of a rung that was simulated.
-std::string row_tip(const Row& row) {
+std::string row_tip(const View& view, const Row& row) {
   const Outcome& outcome = *row.rung->outcome;
   std::string tip;
   if (row.before > 0) add_line(tip, say(tr("Cycles compared with {}."), algorithm_title(row.rung->over)));
   add_line(tip, say(tr("Simulated: {}, {} cycles at {}"), format_time(Nanoseconds(outcome.time_ns)), format_short(outcome.cycles),
                     format_clock(row.clock_hz)));
-  if (row.found != nullptr)
-    add_line(tip, say(tr("Measured: {}, {} cycles at {}. The model is off by {}."),
-                      format_time(Nanoseconds(row.found->time_cold_ns.median)), format_short(row.found->cycles.median),
-                      format_clock(row.found->sm_clock_hz), format_signed_percent(outcome.cycles / row.found->cycles.median - 1)));
+  if (row.found != nullptr) {
+    add_line(tip, say(tr("Measured: {}, {} cycles at {}."), format_time(Nanoseconds(row.found->time_cold_ns.median)),
+                      format_short(row.found->cycles.median), format_clock(row.found->sm_clock_hz)));
+    if (const double error = recorded_error(view, *row.found); std::isfinite(error))
+      tip += ' ' + say(tr("There the model is off by {}."), format_signed_percent(error));
+  }
   if (idle_share(*row.rung) > 0) add_line(tip, idle_tip(row));
   if (outcome.sms.many_idle())
     add_line(tip, say(tr("SMs with a block: {} of {}. SM time without a block: {}."), outcome.sms.with_blocks, outcome.sms.all,
@@ -577,7 +593,7 @@ void draw_row(const View& view, Commands& commands, const Row& row, const Column
   } else {
     draw_bars(list, theme, places.bars, row, most);
     draw_row_figures(theme, row, c, places, unit);
-    add_line(tip, row_tip(row));
+    add_line(tip, row_tip(view, row));
   }
   if (hovered) show_tooltip(theme, translated(info.title), tip);
 }
@@ -610,21 +626,14 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
   }
   const RateUnit unit = unit_of(fastest > 0 ? fastest : most * study.of.gpu.sm_clock_hz);
   const bool measured = std::ranges::any_of(rows, [](const Row& row) { return row.found != nullptr; });
-  const bool own_clocks = measured || clocks_differ(rows);
   std::string detail = say(
       tr("{}. Each rung adds one idea to its base, an earlier rung; its cycles are compared with those of the base. Click a rung "
          "to read its code."),
       problem_text(study.of.problem));
-  if (own_clocks)
-    detail.append(" ").append(tr("Rungs rank by cycles, since each has its own clock: the longest bar has the fewest."));
-  if (measured) {
-    detail.append(" ").append(
-        say(tr("Slim bars: measured {}. Each rung is simulated at the clock of its measurement."), day_of_case(view, rows)));
-    if (std::ranges::any_of(rows, [](const Row& row) { return row.found == nullptr; }))
-      detail.append(" ").append(tr("Rungs without one: at a clock borrowed from recorded runs around their load."));
-  } else if (own_clocks) {
-    detail.append(" ").append(tr("Each clock is borrowed from recorded runs around the load of the rung."));
-  }
+  detail.append(" ").append(clock_text(study));
+  if (measured)
+    detail.append(" ").append(say(tr("Slim bars: the cycles that were measured {}, at {}, as a rate at that one clock."),
+                                  day_of_case(view, rows), recorded_clocks(rows)));
   if (const std::string few = few_blocks(rows); !few.empty()) detail.append(" ").append(few);
   study_head(view, finding(view, study, rows, unit), detail);
   draw_beside_line(view);
@@ -649,8 +658,8 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
     longest = std::max(longest, text_width(theme.ui_small, summary_of(**find_program(row.rung->algorithm), study.of.problem)));
   constexpr float on_two_lines = 0.58F;  // lines break at words
   const float summary = theme.gap + (has_two_lines(theme, height) ? on_two_lines * longest : longest);
-  const Columns columns = columns_of(theme, at.x, bars_width, {beside, measured, own_clocks}, {summary, idles, bounds});
-  draw_headings(theme, columns, unit, rows.front().clock_hz, at.y);  // where all have one clock, that of all
+  const Columns columns = columns_of(theme, at.x, bars_width, {beside, measured}, {summary, idles, bounds});
+  draw_headings(theme, columns, unit, clock_of(study), at.y);
   for (const Row& row : rows) {
     draw_row(view, commands, row, columns, most, unit, peak(study.of.gpu) <= 0, y, height);
     y += height;

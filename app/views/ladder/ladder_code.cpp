@@ -54,7 +54,7 @@ std::string file_remark(const RungFile& file, bool is_compared) {
 
 std::string code_remark(const RungCode& code) {
   if (std::ranges::none_of(code.files, [](const RungFile& file) { return file.path.ends_with(".cu"); }))
-    return tr("No kernel of its own: it launches the fastest of the others.");
+    return tr("No kernel of its own: it launches one of the others.");
   if (code.over.empty()) return tr("The ladder begins here: nothing is new.");
   return say(tr("{} lines are new, marked with +. Compared with {}."), code.new_count(), algorithm_title(code.over));
 }

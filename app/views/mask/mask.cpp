@@ -252,12 +252,8 @@ std::vector<FigureRow> figure_rows(const View& view) {
   };
   if (const auto runs = compared_runs(view)) {
     const std::string now = format_time(runs->masked.time), dense = format_time(runs->dense.time);
-    const std::string clock = format_clock(runs->masked.request.gpu.sm_clock_hz),
-                      clock_of_dense = format_clock(runs->dense.request.gpu.sm_clock_hz);
-    if (clock == clock_of_dense)
-      rows.push_back({say(tr("Time at {}"), clock), say(tr("{}, dense {}"), now, dense), 6});
-    else
-      rows.push_back({tr("Time"), say(tr("{} at {}, dense {} at {}"), now, clock, dense, clock_of_dense), 6});
+    const std::string clock = format_clock(runs->masked.request.gpu.sm_clock_hz);
+    rows.push_back({say(tr("Time at {}"), clock), say(tr("{}, dense {}"), now, dense), 6});
   }
   return rows;
 }

@@ -129,12 +129,8 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
     add_line(body, say(tr("at {}, its clock under load"), format_clock(load.clock_hz)));
   const bool is_open = l2_may_decide(result, hover.algorithm, hover.value);
   if (is_open) add_line(body, unshared_text(point));
-  if (hover.algorithm < view.studies->sweep_errors.size() && request && !is_open) {
-    const SweepErrors& errors = view.studies->sweep_errors[hover.algorithm];
-    add_line(body, errors.time && !errors.is_known_at(value)
-                       ? tr("How far this time is off is unknown: no kernel is compiled for it.")
-                       : time_errors_text(errors.time, *request));
-  }
+  if (const Result<TimeErrors>* const errors = errors_at(view, hover.algorithm, hover.value); errors && request && !is_open)
+    add_line(body, time_errors_text(*errors, *request));
   add_line(body, point.buffers > 0 ? say(point.buffers == 1 ? tr("tile {}×{}, {} buffer") : tr("tile {}×{}, {} buffers"),
                                          point.tile.block_q, point.tile.block_kv, point.buffers)
                                    : say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
@@ -153,12 +149,17 @@ std::string errors_text(const View& view, const SweepResult& result, SweepQuanti
   const std::string& gpu = result.request.base.gpu.id;
   if (is_imagined(gpu)) return ' ' + say(imagined_gpu_sentence(gpu));
   std::string known;
-  const auto& errors = view.studies->sweep_errors;
-  for (std::size_t a = 0; a < std::min(errors.size(), result.request.algorithms.size()); ++a)
-    if (errors[a].time)
-      known += fmt::format("{}{} ±{}", known.empty() ? "" : ", ",
-                           algorithm_title(result.request.algorithms[a], result.request.base.problem.pass),
-                           format_percent(errors[a].time->mean));
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
+    std::string of_long, of_short;
+    for (std::size_t v = 0; v < result.request.axis.values.size(); ++v)
+      if (const Result<TimeErrors>* const errors = errors_at(view, a, v); errors && *errors)
+        ((*errors)->is_short ? of_short : of_long) = "±" + format_percent((*errors)->mean);
+    if (of_long.empty() && of_short.empty()) continue;
+    const std::string title = algorithm_title(result.request.algorithms[a], result.request.base.problem.pass);
+    if (!of_short.empty()) of_short = say(tr("{} under 20 µs"), of_short);
+    known += fmt::format("{}{} {}{}{}", known.empty() ? "" : "; ", title, of_long, of_long.empty() || of_short.empty() ? "" : ", ",
+                         of_short);
+  }
   if (has_legend(result) && !known.empty()) return {};
   return ' ' + (known.empty() ? std::string(tr("How far these times are off is unknown: no such run is recorded."))
                               : say(tr("Mean errors of recorded runs: {}."), known));

@@ -316,12 +316,18 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::s
                                             ? algorithms - 1
                                             : static_cast<std::size_t>(chosen - request.algorithms.begin());
     if (const auto at = last_common(result, first, last)) {
-      const double a = sweep_value(*result.at(first, *at), quantity), b = sweep_value(*result.at(last, *at), quantity);
+      const Outcome &before = *result.at(first, *at), &now = *result.at(last, *at);
+      double a = sweep_value(before, quantity), b = sweep_value(now, quantity);
       words.finding = say(both, axis_symbol(request.axis.key), axis_value(request.axis.key, request.axis.values[*at]),
                           title_of(request, first), value_text(a, quantity), title_of(request, last), value_text(b, quantity));
       const bool time = quantity == SweepQuantity::time;
-      if (b > 0 && a > b * 1.005) words.finding += say(time ? tr(" ({}× faster)") : tr(" (1/{})"), format_times(a / b));
-      if (a > 0 && b > a * 1.005) words.finding += say(time ? tr(" ({}× slower)") : tr(" ({}×)"), format_times(b / a));
+      // Two programs compare at one clock. Where each has its own, their cycles do.
+      const bool by_cycles = time && before.under_load.clock_hz != now.under_load.clock_hz;
+      if (by_cycles) a = before.cycles, b = now.cycles;
+      const char* const less = by_cycles ? tr(" (1/{} of the cycles)") : time ? tr(" ({}× faster)") : tr(" (1/{})");
+      const char* const more = by_cycles ? tr(" ({}× the cycles)") : time ? tr(" ({}× slower)") : tr(" ({}×)");
+      if (b > 0 && a > b * 1.005) words.finding += say(less, format_times(a / b));
+      if (a > 0 && b > a * 1.005) words.finding += say(more, format_times(b / a));
     }
   } else if (algorithms == 1) {
     const auto curve = curve_of(result, 0, quantity);
@@ -357,32 +363,43 @@ bool has_legend(const SweepResult& result) {
   return result.request.algorithms.size() > 5;
 }
 
+std::optional<std::size_t> legend_value(const SweepResult& result) {
+  for (std::size_t v = result.request.axis.values.size(); v-- > 0;) {
+    bool all = true;
+    for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) all = all && result.at(a, v).has_value();
+    if (all) return v;
+  }
+  return std::nullopt;
+}
+
+const Result<TimeErrors>* errors_at(const View& view, std::size_t algorithm, std::size_t value) {
+  const SweepErrors& errors = view.studies->sweep_errors;
+  const std::size_t at = view.studies->sweep->index(algorithm, value);
+  return at < errors.size() && errors[at] ? &*errors[at] : nullptr;
+}
+
 namespace {
 
 /// One line of the legend.
 struct LegendRow {
   std::size_t algorithm = 0;
-  double value = 0;  // at the last point that is simulated; 0: none is
+  double value = 0;  // 0: it could not be simulated there
 };
 
-/// The largest first, as the curves end.
-std::vector<LegendRow> legend_of(const SweepResult& result, SweepQuantity quantity) {
+/// The largest first.
+std::vector<LegendRow> legend_of(const SweepResult& result, SweepQuantity quantity, std::optional<std::size_t> at) {
   std::vector<LegendRow> rows;
-  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
-    const auto curve = curve_of(result, a, quantity);
-    rows.push_back({a, curve.empty() ? 0 : curve.back().y});
-  }
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
+    rows.push_back({a, at && result.at(a, *at)->done() ? sweep_value(*result.at(a, *at), quantity) : 0});
   std::ranges::stable_sort(rows, std::greater(), &LegendRow::value);
   return rows;
 }
 
 /// "±5.7 %", for times alone.
-std::string error_of(const View& view, SweepQuantity quantity, std::size_t algorithm) {
-  const auto& errors = view.studies->sweep_errors;
-  if (quantity != SweepQuantity::time || algorithm >= errors.size() ||
-      !errors[algorithm].is_known_at(view.studies->sweep->request.axis.values.back()))
-    return {};
-  return "±" + format_percent(errors[algorithm].time->mean);
+std::string error_of(const View& view, SweepQuantity quantity, std::size_t algorithm, std::optional<std::size_t> at) {
+  if (quantity != SweepQuantity::time || !at) return {};
+  const Result<TimeErrors>* const errors = errors_at(view, algorithm, *at);
+  return errors != nullptr && *errors ? "±" + format_percent((*errors)->mean) : std::string();
 }
 
 /// Draws the legend from the right edge of `area`, which it narrows. Returns the program whose line the mouse is on.
@@ -390,22 +407,24 @@ std::optional<std::size_t> draw_legend(const View& view, const SweepResult& resu
   const Theme& theme = *view.theme;
   const std::string& shown = view.lane().simulation->request.algorithm;
   ImDrawList* const list = ImGui::GetWindowDrawList();
-  const std::vector<LegendRow> rows = legend_of(result, quantity);
+  const std::optional<std::size_t> at = legend_value(result);
+  const std::vector<LegendRow> rows = legend_of(result, quantity, at);
   const auto value_of = [&](const LegendRow& row) { return row.value > 0 ? value_text(row.value, quantity) : std::string("–"); };
   float title = 0, value = 0, error = 0;
   for (const LegendRow& row : rows) {
     title = std::max(title, text_width(theme.ui_small, title_of(result.request, row.algorithm)));
     value = std::max(value, text_width(theme.mono_small, value_of(row)));
-    error = std::max(error, text_width(theme.mono_small, error_of(view, quantity, row.algorithm)));
+    error = std::max(error, text_width(theme.mono_small, error_of(view, quantity, row.algorithm, at)));
   }
   const float gap = theme.gap, swatch = 22 * theme.scale;
   const float width = swatch + gap + title + gap + value + (error > 0 ? gap + error : 0);
   const float left = area.max.x - width, height = theme.ui_small->FontSize + 6 * theme.scale;
   area.max.x = left - 2 * gap;
   float y = area.min.y;
-  const double last = result.request.axis.values.back();
-  draw_text(list, theme.ui_small, {{left, y}, {left + width, y + height}}, theme.text_faint,
-            say(tr("At {} = {}"), axis_symbol(result.request.axis.key), axis_value(result.request.axis.key, last)));
+  if (at)
+    draw_text(list, theme.ui_small, {{left, y}, {left + width, y + height}}, theme.text_faint,
+              say(tr("At {} = {}"), axis_symbol(result.request.axis.key),
+                  axis_value(result.request.axis.key, result.request.axis.values[*at])));
   if (error > 0)
     draw_text(list, theme.ui_small, {{left, y}, {left + width, y + height}}, theme.text_faint, tr("error"), Align::right);
   y += height;
@@ -419,10 +438,10 @@ std::optional<std::size_t> draw_legend(const View& view, const SweepResult& resu
     ImGui::PopID();
     if (is_on) {
       hovered = row.algorithm;
-      if (const auto& errors = view.studies->sweep_errors; quantity == SweepQuantity::time && row.algorithm < errors.size())
+      const Result<TimeErrors>* const errors = at ? errors_at(view, row.algorithm, *at) : nullptr;
+      if (quantity == SweepQuantity::time && errors != nullptr)
         show_tooltip(theme, title_of(result.request, row.algorithm),
-                     say(time_errors_sentence(errors[row.algorithm].time, title_of(result.request, row.algorithm),
-                                              result.request.base.gpu.id)));
+                     say(time_errors_sentence(*errors, title_of(result.request, row.algorithm), result.request.base.gpu.id)));
     }
     if (is_on || algorithm == shown)
       list->AddRectFilled(line.min, line.max, is_on ? with_alpha(theme.inset_border, 0.6F) : theme.accent_soft, 3 * theme.scale);
@@ -436,7 +455,7 @@ std::optional<std::size_t> draw_legend(const View& view, const SweepResult& resu
               Align::right);
     if (error > 0)
       draw_text(list, theme.mono_small, {{left + width - error, y}, {left + width, y + height}}, theme.text_faint,
-                error_of(view, quantity, row.algorithm), Align::right);
+                error_of(view, quantity, row.algorithm, at), Align::right);
     y += height;
   }
   return hovered;

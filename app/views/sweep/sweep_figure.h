@@ -27,6 +27,11 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::s
 
 /// More programs than five have a legend beside the plot: labels on so many curves would hide them.
 bool has_legend(const SweepResult& result);
+/// Returns which value of the axis the legend is of: the last at which every program is simulated or refused.
+std::optional<std::size_t> legend_value(const SweepResult& result);
+
+/// Returns how far the time of a point is off, or why that is unknown; nullptr until the point is simulated.
+const Result<TimeErrors>* errors_at(const View& view, std::size_t algorithm, std::size_t value);
 
 /// Draws the plot into `area`, with a legend where programs are many; returns the point under the mouse, if any.
 struct SweepHover {

@@ -26,10 +26,11 @@ double cycles_on_screen(const View& view, const BesideRun& beside) {
   return view.lane().simulation->request.gpu.sm_clock_hz / beside.simulation->request.gpu.sm_clock_hz;
 }
 
-/// "FlashAttention-1: 3.15 µs. SM time without a block: 12 %", the time as Compare has it.
+/// "FlashAttention-1: 3.15 µs at 1.72 GHz. SM time without a block: 12 %", the time as Compare has it.
 std::string total_text(const BesideRun& beside) {
   const Simulation& run = beside.timed != nullptr ? *beside.timed->second : *beside.simulation;
-  const std::string total = fmt::format("{}: {}", algorithm_title(run.request.algorithm), format_time(run.time));
+  const std::string total = say(tr("{}: {} at {}"), algorithm_title(run.request.algorithm), format_time(run.time),
+                                format_clock(run.request.gpu.sm_clock_hz));
   return run.sms.many_idle() ? say(tr("{}. SM time without a block: {}"), total, format_percent(run.sms.idle)) : total;
 }
 

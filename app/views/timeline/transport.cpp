@@ -159,6 +159,7 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
     add_line(load, tr("It is the clock of the kernel's own tile and orders: another tile does not show as another clock."));
   const auto with_load = [&](std::string text) {
     if (!load.empty()) add_line(text, load);
+    if (const Sentence& file = view.studies->gpu_file; !file.empty()) add_line(text, say(file));
     return text;
   };
   const SimulationRequest& request = view.lane().simulation->request;

@@ -383,6 +383,7 @@ void draw_gpu_controls(const View& view, Commands& commands) {
                                                                                         : view.requested->request.gpu.id == id;
     if (pill(theme, fmt::format("{}##{}", name, id).c_str(), shown, own ? id.c_str() : nullptr)) commands.push(SetGpu{id});
   }
+  if (const Sentence& clock = view.studies->gpu_file; !clock.empty()) wrapped_text(theme.ui_small, theme.text_dim, say(clock));
   draw_own_gpu(view, commands);
   ImGui::SetNextItemWidth(std::round(420 * theme.scale));
   const bool entered =

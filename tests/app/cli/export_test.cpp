@@ -132,6 +132,10 @@ TEST_CASE("export: the tables of What if, Fit, Compare, the ladder and the mask 
   REQUIRE(time != compared.end());
   CHECK(std::stod((*time)[3]) == doctest::Approx(simulation->time.value));
   CHECK(std::stod((*time)[4]) > std::stod((*time)[3]));
+  const auto compared_clock = std::ranges::find_if(compared, [](const auto& row) { return row[1] == "sm_clock_hz"; });
+  REQUIRE(compared_clock != compared.end());
+  CHECK(std::stod((*compared_clock)[3]) == simulation->request.gpu.sm_clock_hz);
+  CHECK((*compared_clock)[4] == (*compared_clock)[3]);
   const auto rungs = rows_of(sheet("ladder", *simulation));
   CHECK(rungs.size() == 1 + ladder().size());
   SimulationRequest causal = simulation->request;

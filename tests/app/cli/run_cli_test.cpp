@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -301,13 +302,17 @@ TEST_CASE("cli: a persistent launch says how many blocks it launches and how man
 }
 
 TEST_CASE("cli: a predicted time says how far such times were off, or that nothing is recorded") {
-  const Json recorded = simulated_json(flash3_arguments("325"))["time"]["errors"];
+  const Json of_short = simulated_json(flash3_arguments("325"))["time"]["errors"],
+             recorded = simulated_json(flash3_arguments("4096"))["time"]["errors"];
   CHECK(recorded["kernel"] == "flash3");
-  CHECK(recorded["runs"] >= 60);  // of two lists
+  CHECK(recorded["runs"].get<int>() + of_short["runs"].get<int>() >= 60);  // of two lists
+  CHECK(recorded["short"] == false);
+  CHECK(of_short["short"] == true);
+  CHECK(of_short["mean"] > recorded["mean"]);
   CHECK(recorded["held_out"] == true);
   CHECK(recorded["worst"] > recorded["mean"]);
-  CHECK_FALSE(recorded.contains("borrowed_clock"));
-  CHECK(simulated_json(flash3_arguments("4096"))["time"]["errors"]["borrowed_clock"]["mean"] > 0);
+  CHECK_FALSE(of_short.contains("borrowed_clock"));
+  CHECK(recorded["borrowed_clock"]["mean"] > 0);
   CHECK(simulated_json({"--gpu", "toy"})["time"]["errors"].is_null());
   const auto table = [](const std::vector<std::string>& arguments) {
     std::vector<std::string> all = {"simulate"};
@@ -319,6 +324,11 @@ TEST_CASE("cli: a predicted time says how far such times were off, or that nothi
                                 recorded["runs"].get<int>())) != std::string::npos);
   CHECK(flash3.find("error of the clock") != std::string::npos);
   CHECK(table({"--gpu", "toy"}).find("toy was never built, so its times have nothing to be compared with.") != std::string::npos);
+  CHECK(table(flash3_arguments("325"))
+            .find(fmt::format("mean of {} recorded runs of flash3 under 20 µs, not seen by the model before; ",
+                              of_short["runs"].get<int>())) != std::string::npos);
+  CHECK(table(flash3_arguments("1")).find("no run of flash3 this short is recorded on h100: the shortest takes ") !=
+        std::string::npos);
   std::vector<std::string> in_fp32 = flash3_arguments("4096"), slower = in_fp32;
   *std::ranges::find(in_fp32, "fp16") = "fp32";
   slower.insert(slower.end(), {"--set", "hbm.bytes_per_second=1e12"});
@@ -394,7 +404,7 @@ TEST_CASE("cli: wgmma sums over sixteen elements, so a tile of 100 keys has no k
 TEST_CASE("cli: the values of --set are all listed, those that a file may leave out too") {
   const std::string help = run_program({"simulate", "--help"}).out;
   for (const SpecKey& row : spec_keys()) CHECK_MESSAGE(help.find(fmt::format("\n  {} ", row.key)) != std::string::npos, row.key);
-  CHECK(run_program({"search", "--help"}).out.find("where the GPU has wgmma, flash3 too") != std::string::npos);
+  CHECK(run_program({"search", "--help"}).out.find("where the GPU has wgmma, hopper_wgmma, ") != std::string::npos);
 }
 
 TEST_CASE("cli: a tile without a compiled kernel is named, and one that no kernel can have too") {
@@ -439,7 +449,7 @@ TEST_CASE("cli: search tries no tile that wgmma cannot compute, and says the rat
   CHECK(ranked[0]["tflops"].get<double>() == doctest::Approx(4.0 * 4 * 512 * 512 * 128 / ranked[0]["ns"].get<double>() / 1e3));
 }
 
-TEST_CASE("cli: candidates of a search rank at the clock of their program's kernel as it stands, whose time is that of simulate") {
+TEST_CASE("cli: candidates of a search rank at the clock of the fastest kernel as it stands, whose time is that of simulate") {
   std::vector<std::string> arguments = flash3_arguments("325");
   const Json alone = simulated_json(arguments);
   arguments.insert(arguments.begin(), {"search", "--quiet", "--json"});
@@ -457,7 +467,7 @@ TEST_CASE("cli: candidates of a search rank at the clock of their program's kern
     CHECK(candidate["recorded_ns"] > 0);
   }
   CHECK(own);
-  // Two programs have each their own clock, that of their kernel.
+  // Two programs have one clock, that of the faster kernel.
   const std::vector<std::string> problem = {"--gpu", "h100", "--batch", "4", "--heads", "16", "--seq", "1024", "--head-dim", "64"};
   const auto clock_of = [&](const char* program) {
     return simulated_json(extended(problem, {"--algorithm", program}))["time"]["under_load"]["clock_hz"].get<double>();
@@ -466,10 +476,10 @@ TEST_CASE("cli: candidates of a search rank at the clock of their program's kern
   REQUIRE(flash2 != flash3);
   std::vector<std::string> both = extended(problem, {"--json", "--quiet", "--finer", "0", "--algorithm", "flash2,flash3"});
   both.insert(both.begin(), "search");
-  const Json ranked_of_both = Json::parse(run_program(both).out)["ranked"];
-  REQUIRE(ranked_of_both.size() > 3);
-  for (const Json& candidate : ranked_of_both)
-    CHECK(candidate["clock_hz"] == (candidate["algorithm"] == "flash2" ? flash2 : flash3));
+  const Json of_both = Json::parse(run_program(both).out);
+  REQUIRE(of_both["ranked"].size() > 3);
+  CHECK(of_both["clock_of"] == "flash3");
+  for (const Json& candidate : of_both["ranked"]) CHECK(candidate["clock_hz"] == flash3);
   CHECK(run_program({"search", "--quiet", "--gpu", "toy", "--seq", "64"}).out.find("clock under load") == std::string::npos);
 }
 
@@ -493,20 +503,47 @@ TEST_CASE("cli: simulate and search rank two tiles alike, since both have the cl
   CHECK(compared > 3);
 }
 
-TEST_CASE("cli: a search takes the best program of the GPU, and names those that it leaves out") {
+TEST_CASE("cli: a search takes the rungs of the ladder where the GPU has wgmma, and names what it leaves out") {
   const auto search = [](const char* gpu, std::initializer_list<std::string> more) {
     std::vector<std::string> all = {"search", "--quiet", "--finer", "0", "--gpu", gpu, "--seq", "256", "--head-dim", "64"};
     all.insert(all.end(), more);
     return run_program(all).out;
   };
   const std::string h100 = search("h100", {});
-  CHECK(h100.find("flash3") != std::string::npos);
-  CHECK(h100.find("\nNot searched: flex, hopper_wgmma") != std::string::npos);
+  CHECK(h100.find("\nflash3 launches hopper_wgmma here.\n") != std::string::npos);
+  CHECK(h100.find("\nNot searched: flex, hopper_flex.") != std::string::npos);
+  CHECK(search("h100", {"--causal"}).find(" flash3 ") != std::string::npos);  // it launches what is no rung of the ladder
   const std::string a100 = search("a100", {});
   CHECK(a100.find("flash3") == std::string::npos);
+  CHECK(a100.find("hopper_") == std::string::npos);
   CHECK(a100.find("\nNot searched: flex.") != std::string::npos);
   CHECK(search("h100", {"--algorithm", "flash2"}).find("Not searched") == std::string::npos);
   CHECK(search("h100", {"--pass", "backward"}).find("flash3_backward") != std::string::npos);
+}
+
+TEST_CASE("cli: a search writes every candidate as CSV, beside the table or in its place") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("ranked.csv");
+  const std::vector<std::string> arguments = {"search",      "--quiet", "--finer", "0",     "--gpu",      "h100",
+                                              "--algorithm", "flash3",  "--seq",   "512",   "--head-dim", "64",
+                                              "--heads",     "8",       "--json",  "--csv", path};
+  const Json ranked = Json::parse(run_program(arguments).out)["ranked"];
+  const auto text = read_text_file(path);
+  REQUIRE(text);
+  std::vector<std::string> lines;
+  std::istringstream in(*text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  REQUIRE(lines.size() == ranked.size() + 1);
+  const auto columns = std::ranges::count(lines.front(), ',');
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    CHECK(std::ranges::count(lines[i], ',') == columns);
+    const Json& row = ranked[i - 1];
+    CHECK(lines[i].starts_with(fmt::format("{},flash3,{},{},{},{},", i, row["tile"]["block_q"].get<int>(),
+                                           row["tile"]["block_kv"].get<int>(), row["stages"].get<int>(),
+                                           row["block_order"].get<std::string>())));
+    CHECK(lines[i].find(fmt::format(",{:.3f},{:.0f},", row["ns"].get<double>(), row["clock_hz"].get<double>())) !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("cli: a search says how far the ratio of two programs is off, and that nothing is recorded of two tiles") {

@@ -118,11 +118,13 @@ TEST_CASE("sweep: each program has the errors that simulate has, whichever progr
         .out;
   };
   const std::string heads = table("flash3", "head_dim=64,96,128,192", "--seq", "512");
-  CHECK(heads.find("At head_dim 96, 192 the error of flash3 is unknown: no kernel is compiled for that.") != std::string::npos);
+  CHECK(heads.find("At head_dim 96, 192: How far times of flash3 are off is unknown: no kernel is compiled for this") !=
+        std::string::npos);
+  CHECK(heads.find("At head_dim 64, 128: Times of flash3 under 20 µs are ±") != std::string::npos);
   CHECK(heads.find("flash3 at head_dim 96: no kernel of flash3 takes head dimension 96") != std::string::npos);
   CHECK(heads.find("flash3 at head_dim 192: no kernel of flash3 takes head dimension 192") != std::string::npos);
   for (const char* both : {"flash3,flash3_backward", "flash3_backward,flash3"}) {
-    const std::string mixed = table(both, "seq=512,1024", "--head-dim", "128");
+    const std::string mixed = table(both, "seq=2048,4096", "--head-dim", "128");
     CHECK(mixed.find("Times of flash3 are ±") != std::string::npos);
     CHECK(mixed.find("Times of flash3_backward are ±") != std::string::npos);
     CHECK(mixed.find("unknown") == std::string::npos);
@@ -148,7 +150,8 @@ TEST_CASE("sweep: a point whose changed L2 may decide has the least time without
                    "--heads", "16", "--seq", "2048", "--head-dim", "128", "--dtype", "fp16"})
           .out;
   CHECK(table.find("no sharing") != std::string::npos);
-  CHECK(table.find("At l2.bytes_per_cycle 1000 the error of flash3 is unknown: the L2 may decide the time.") != std::string::npos);
+  CHECK(table.find("At l2.bytes_per_cycle 1000: How far times of flash3 are off is unknown: with this change the L2 may decide") !=
+        std::string::npos);
 }
 
 TEST_CASE("sweep, search: a mask that shows nothing is told") {

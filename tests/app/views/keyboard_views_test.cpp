@@ -30,7 +30,7 @@ bool shows(WindowScript& script, std::string_view text) {
 /// Chooses a view by its digit.
 void go_to(WindowScript& script, CenterView view) {
   for (std::size_t i = 0; i < center_views().size(); ++i)
-    if (center_views()[i].view == view) script.press(static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i)));
+    if (center_views()[i].view == view) script.press(static_cast<ImGuiKey>(ImGuiKey_0 + (static_cast<int>(i) + 1) % 10));
   REQUIRE(script.view().workspace->center == view);
 }
 

@@ -3,8 +3,11 @@
 #include <string_view>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <imgui_internal.h>
 
+#include "app/model/measurements/time_errors.h"
+#include "app/model/requests/assets.h"
 #include "app/model/state/window_state.h"
 #include "app/views/compare/compare_sheet.h"
 #include "app/views/compare/run_bars.h"
@@ -115,6 +118,26 @@ TEST_CASE("compare view: times that read the same are one figure, and figures th
     for (const CompareRow& row : section.differing) CHECK(row.first != row.second);
 }
 
+TEST_CASE("compare view: the headline has the error of the ratio, or says that it is unknown where runs of the GPU are recorded") {
+  const Measurements known = load_measurements_of("h100");
+  const GpuSpec h100 = *load_gpu("h100");
+  const AttentionProblem problem = {
+      .heads = 16, .kv_heads = 16, .seq_q = 2048, .seq_kv = 2048, .head_dim = 128, .dtype = DataType::fp16};
+  const auto first = run("hopper_wgmma", h100, problem), second = run("hopper_ping_pong", h100, problem);
+  const auto errors = ratio_errors_of(known, predicted(*first), predicted(*second));
+  REQUIRE(errors);
+  const RunComparison comparison = compare_runs(first, second);
+  const std::string finding = compare_sheet(comparison, known).finding;
+  CHECK(finding.find(fmt::format(" (±{}): ", format_percent(errors->mean))) != std::string::npos);
+  CHECK(compare_sheet(comparison).finding.find('(') == std::string::npos);
+  // Nothing is recorded of two tiles of one program.
+  SimulationRequest other = second->request;
+  other.tile = ProgramTile(128, 64);
+  const auto tile = simulate(other);
+  REQUIRE(tile);
+  CHECK(compare_sheet(compare_runs(second, *tile), known).finding.find(" (error unknown): ") != std::string::npos);
+}
+
 TEST_CASE("compare view: K pins, any two runs are compared, a button swaps them, and it draws at any size") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
@@ -184,6 +207,10 @@ TEST_CASE("pinned run: every view about a whole run shows it, and how the run on
     CHECK(has(text_of(view.first, view.second), "Pinned 1"));
   }
   CHECK(has(text_of(CenterView::stage, draw_traffic_panel), "vs pinned 1"));
+  // Its time in the timeline has its clock.
+  const Simulation& pinned = *opened.view().pinned.beside->timed->second;
+  CHECK(has(text_of(CenterView::stage, draw_timeline_panel),
+            fmt::format("FlashAttention-2: {} at {}", format_time(pinned.time), format_clock(pinned.request.gpu.sm_clock_hz))));
   for (const auto& view : {marked[0], marked[1], marked[2], marked[3]}) {
     INFO("view ", static_cast<int>(view.first));
     CHECK(has(text_of(view.first, view.second), "Against pinned 1 (FlashAttention-2"));

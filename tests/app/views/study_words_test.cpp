@@ -5,6 +5,8 @@
 #include <set>
 
 #include "app/model/measurements/clock_under_load.h"
+#include "app/model/requests/assets.h"
+#include "app/platform/files.h"
 #include "app/ui/say.h"
 #include "app/ui/text_record.h"
 #include "app/views/chrome.h"
@@ -16,6 +18,7 @@
 #include "app/views/sweep/sweep_figure.h"
 #include "sim/analysis/format.h"
 #include "tests/app/model/session/opened_session.h"
+#include "tests/app/temporary_folder.h"
 #include "tests/app/views/panel_screen.h"
 #include "tests/app/views/window_script.h"
 
@@ -313,11 +316,11 @@ TEST_CASE("window: a time under load has the mean error of recorded runs beside 
         std::string::npos);
   // Of a program that nobody recorded it says that, and of a GPU that was never built that.
   SimulationRequest on_a100 = view.lane().simulation->request, on_toy = on_a100;
-  on_a100.gpu.id = "a100";
-  on_toy.gpu.id = "toy";
-  CHECK(time_errors_text(time_errors_of(*view.measured.known, "toy", on_toy), on_toy) ==
+  on_a100.gpu = *load_gpu("a100");
+  on_toy.gpu = *load_gpu("toy");
+  CHECK(time_errors_text(time_errors_of(*view.measured.known, {on_toy, 1e5}), on_toy) ==
         "toy was never built, so its times have nothing to be compared with.");
-  CHECK(time_errors_text(time_errors_of(*view.measured.known, "a100", on_a100), on_a100) ==
+  CHECK(time_errors_text(time_errors_of(*view.measured.known, {on_a100, 1e5}), on_a100) ==
         "How far times of FlashAttention-2 are off is unknown: no run of flash2 is recorded on a100.");
 }
 
@@ -341,8 +344,8 @@ TEST_CASE("fit, roofline, what if, sweep: each says how far predicted times are 
     screen.frame(view, draw);
     const TextRecording recording;
     screen.frame(view, draw);
-    const std::string words =
-        center == CenterView::sweep ? "FlashAttention-2 " + mark : std::string("Times of FlashAttention-2 are ±");
+    const std::string words = center == CenterView::sweep ? "FlashAttention-2 " + mark + " under 20 µs"
+                                                          : std::string("Times of FlashAttention-2 under 20 µs are ±");
     CHECK(recording.text().find(words) != std::string::npos);
   }
 }
@@ -364,6 +367,14 @@ TEST_CASE("sweep: many programs have a legend with their values, and the usual s
   static_cast<SessionView&>(view) = opened.after(SetCenter{CenterView::sweep});
   REQUIRE(view.studies->sweep != nullptr);
   CHECK(has_legend(*view.studies->sweep));
+  // While it runs, the legend is of the last value at which every program is there.
+  SweepResult running = *view.studies->sweep;
+  REQUIRE(running.complete());
+  CHECK(legend_value(running) == 1);
+  running.points[running.index(3, 1)].reset();
+  CHECK(legend_value(running) == 0);
+  running.points[running.index(0, 0)].reset();
+  CHECK_FALSE(legend_value(running));
   PanelScreen screen({1260, 560});
   screen.frame(view, draw_sweep_panel);
   const TextRecording recording;
@@ -376,6 +387,34 @@ TEST_CASE("sweep: many programs have a legend with their values, and the usual s
     REQUIRE(first != std::string::npos);
     CHECK(text.find(algorithm_title(algorithm), first + 1) != std::string::npos);
   }
+}
+
+TEST_CASE("window: a GPU from a file says which clock its times have, beside its values") {
+  const auto text = read_text_file(fmt::format("{}/assets/gpus/toy.toml", TILESCOPE_SOURCE_DIR));
+  REQUIRE(text);
+  std::string changed = *text;
+  const std::size_t clock = changed.find("1_000_000_000"), id = changed.find("id = \"toy\"");
+  REQUIRE(clock != std::string::npos);
+  REQUIRE(id != std::string::npos);
+  changed.replace(clock, 13, "1_100_000_000");
+  changed.replace(id, 10, "id = \"mine\"");
+  const TemporaryFolder folder;
+  const std::string path = folder.file("mine.toml", changed);
+  const auto words = [](Session::Start start) {
+    Opened opened(std::move(start));
+    View view;
+    static_cast<SessionView&>(view) = opened.view();
+    PanelScreen screen({900, 700});
+    return screen.text(view, draw_gpu_controls);
+  };
+  Session::Start start = opening_start();
+  CHECK(words(start).find("this file") == std::string::npos);
+  const auto gpu = load_gpu(path);
+  REQUIRE(gpu);
+  start.request.gpu = *gpu;
+  start.gpu_source = path;
+  CHECK(words(start).find("No clock under load is known of the GPU of this file, so its times are at 1.10 GHz, ") !=
+        std::string::npos);
 }
 
 TEST_CASE("window: a head dimension that no kernel has is told beside the tile") {

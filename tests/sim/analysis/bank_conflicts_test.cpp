@@ -74,12 +74,41 @@ TEST_CASE("banks: lanes of ldmatrix, stmatrix and stored pairs have addresses of
   }
 }
 
-TEST_CASE("banks: a swizzled tile holds every byte once") {
-  std::set<std::int64_t> seen;
-  for (std::int64_t row = 0; row < 64; ++row)
-    for (std::int64_t byte = 0; byte < 128; ++byte) seen.insert(tile_address(row, byte, true));
-  CHECK(seen.size() == 64 * 128);
-  CHECK(*seen.rbegin() == 64 * 128 - 1);
+TEST_CASE("banks: a swizzled tile holds every byte once, for rows of each length") {
+  for (const std::int64_t row_bytes : {32, 64, 128}) {
+    CAPTURE(row_bytes);
+    std::set<std::int64_t> seen;
+    for (std::int64_t row = 0; row < 64; ++row)
+      for (std::int64_t byte = 0; byte < row_bytes; ++byte) seen.insert(tile_address(row, byte, true, row_bytes));
+    CHECK(seen.size() == static_cast<std::size_t>(64 * row_bytes));
+    CHECK(*seen.rbegin() == 64 * row_bytes - 1);
+  }
+}
+
+TEST_CASE(
+    "banks: each swizzle of wgmma leaves eight rows of 16 bytes without a conflict; a linear tile has as many as rows a line") {
+  CHECK(wavefronts("wgmma_128", false) == 32);
+  CHECK(wavefronts("wgmma_64", false) == 16);
+  CHECK(wavefronts("wgmma_32", false) == 8);
+  for (const char* id : {"wgmma_128", "wgmma_64", "wgmma_32", "wgmma_none"}) CHECK(wavefronts(id, pattern(id).has_swizzle) == 4);
+  // Every chunk of a row, not only the first.
+  for (const std::int64_t row_bytes : {32, 64, 128})
+    for (std::int64_t chunk = 0; chunk < row_bytes / 16; ++chunk) {
+      WarpAccess access;
+      access.bytes = 16;
+      for (int lane = 0; lane < warp_lanes; ++lane)
+        access.address[static_cast<std::size_t>(lane)] = tile_address(lane, 16 * chunk, true, row_bytes);
+      CHECK(bank_use(access).conflicts() == 0);
+    }
+}
+
+TEST_CASE("banks: the swizzles are those of the PTX ISA: address bits 4 to 6 are XORed with bits 7 to 9, or fewer of them") {
+  for (std::int64_t row = 0; row < 64; ++row) {
+    CHECK(tile_address(row, 32, true) == (row * 128 + 16 * (2 ^ (row & 7))));
+    const std::int64_t of_64 = row * 64 + 32, of_32 = row * 32;
+    CHECK(tile_address(row, 32, true, 64) == (of_64 ^ ((of_64 >> 7 & 3) << 4)));
+    CHECK(tile_address(row, 0, true, 32) == (of_32 ^ ((of_32 >> 7 & 1) << 4)));
+  }
 }
 
 TEST_CASE("banks: wavefronts equal those of a server of one word a bank, for random accesses") {

@@ -55,14 +55,15 @@ TEST_CASE("wavefronts: each serves one word a bank, and together they serve ever
   }
 }
 
-TEST_CASE("wavefronts: counters of every pattern are recorded, and equal the model") {
+TEST_CASE("wavefronts: counters of every access of lanes are recorded, and equal the model") {
   for (const AccessPattern& pattern : access_patterns()) {
     for (const bool swizzled : {false, true}) {
       if (swizzled && !pattern.has_swizzle) continue;
       CAPTURE(std::string(pattern.id));
       CAPTURE(swizzled);
       const BankCounters* counted = find_bank_counters(pattern.id, swizzled);
-      REQUIRE(counted != nullptr);
+      CHECK((counted == nullptr) == pattern.by_wgmma);
+      if (counted == nullptr) continue;
       CHECK(counted->gpu == "H200");
       CHECK(counted->date == "2026-11-24");
       const WarpAccess access = pattern.access(swizzled);

@@ -23,6 +23,11 @@ SimulationRequest request_for(const char* algorithm, const AttentionProblem& pro
   return request;
 }
 
+/// A run that takes as long as most recorded ones.
+PredictedRun lasting(const SimulationRequest& request, double ns = 1e6) {
+  return {request, ns};
+}
+
 const AttentionProblem long_causal = {.seq_q = 4096, .seq_kv = 4096, .head_dim = 128, .dtype = DataType::fp16, .causal = true};
 
 }  // namespace
@@ -52,14 +57,15 @@ TEST_CASE("time errors: mean and worst are those of the table's judge cases") {
     const auto table = validation_from_csv(*text);
     REQUIRE(table);
     for (const ValidationRow& row : *table) {
-      if (row.kernel != "flash3") continue;
+      if (row.kernel != "flash3" || row.simulated.figures[static_cast<std::size_t>(Figure::time)] < short_run_ns) continue;
       const double error = std::abs(*row.errors[static_cast<std::size_t>(Figure::time)]);
       sum += error;
       worst = std::max(worst, error);
       ++rows;
     }
   }
-  const auto errors = time_errors_of(load_measurements_of("h100"), "h100", request_for("flash3", long_causal));
+  const SimulationRequest request = request_for("flash3", long_causal);
+  const auto errors = time_errors_of(load_measurements_of("h100"), lasting(request));
   REQUIRE(errors);
   CHECK(errors->kernel == "flash3");
   CHECK(errors->held_out);
@@ -73,24 +79,25 @@ TEST_CASE("time errors: a program that was never recorded has those of the rung 
   std::erase_if(h200.bundles, [](const auto& known) {
     return known->path.find("flash3") != std::string::npos || known->path.find("hopper-flex") != std::string::npos;
   });
-  const auto rung = time_errors_of(h200, "h200", request_for("flash3", long_causal));
+  const SimulationRequest flash3 = request_for("flash3", long_causal, "h200"),
+                          flex = request_for("hopper_flex", long_causal, "h200"), toy = request_for("flash2", long_causal, "toy");
+  const auto rung = time_errors_of(h200, lasting(flash3));
   REQUIRE(rung);
   CHECK(rung->kernel == "hopper_causal");
-  CHECK_FALSE(time_errors_of(h200, "h200", request_for("hopper_flex", long_causal)));
-  CHECK_FALSE(time_errors_of(load_measurements(), "toy", request_for("flash2", long_causal)));
+  CHECK_FALSE(time_errors_of(h200, lasting(flex)));
+  CHECK_FALSE(time_errors_of(load_measurements(), lasting(toy)));
   // Where all runs were seen while the model was made, the errors say so.
-  const auto seen = time_errors_of(h200, "h200", request_for("flash2_backward", [] {
-                                     AttentionProblem problem = long_causal;
-                                     problem.pass = Pass::backward;
-                                     return problem;
-                                   }()));
+  AttentionProblem back = long_causal;
+  back.pass = Pass::backward;
+  const SimulationRequest backward = request_for("flash2_backward", back, "h200");
+  const auto seen = time_errors_of(h200, lasting(backward));
   REQUIRE(seen);
   CHECK_FALSE(seen->held_out);
 }
 
 TEST_CASE("time errors: they are unknown where no kernel could run the request, and say where the tile is another") {
   const Measurements known = load_measurements_of("h100");
-  const auto of = [&](const SimulationRequest& request) { return time_errors_of(known, "h100", request); };
+  const auto of = [&](const SimulationRequest& request) { return time_errors_of(known, lasting(request)); };
   SimulationRequest request = request_for("flash2", long_causal);
   REQUIRE(of(request));
   CHECK_FALSE(of(request)->other_tile);
@@ -110,14 +117,71 @@ TEST_CASE("time errors: they are unknown where no kernel could run the request, 
   CHECK_FALSE(of(request));
 }
 
+TEST_CASE("time errors: a short run has the errors of short runs, and a run unlike every recorded one has none") {
+  const Measurements known = load_measurements_of("h200");
+  SimulationRequest request = request_for("flash3", long_causal, "h200");
+  const auto of = [&](double ns) { return time_errors_of(known, lasting(request, ns)); };
+  const auto why = [&](double ns) { return of(ns) ? std::string() : of(ns).error().sentence.text(); };
+  REQUIRE(of(15e3));
+  REQUIRE(of(25e3));
+  CHECK(of(15e3)->is_short);
+  CHECK_FALSE(of(25e3)->is_short);
+  CHECK(of(15e3)->mean > 1.5 * of(25e3)->mean);
+  CHECK(of(25e3)->mean == of(10e6)->mean);
+  CHECK(time_errors_sentence(of(15e3), "flash3").text().starts_with("Times of flash3 under 20 µs are ±"));
+  CHECK(time_errors_sentence(of(25e3), "flash3").text().starts_with("Times of flash3 are ±"));
+  // Both are of the table, and no run is in both.
+  int all = 0;
+  double shortest = 1e12, longest = 0;
+  for (const auto& bundle : known.bundles)
+    for (std::size_t i = 0; i < bundle->time_errors.size(); ++i)
+      if (const MeasuredCase& c = bundle->bundle.cases[i]; c.kernel == "flash3") {
+        const double ns = c.time_cold_ns.median * (1 + bundle->time_errors[i]);
+        shortest = std::min(shortest, ns);
+        longest = std::max(longest, ns);
+        ++all;
+      }
+  CHECK(of(15e3)->runs + of(25e3)->runs == all);
+  CHECK(of(shortest));
+  CHECK(of(longest));
+  CHECK(why(0.99 * shortest).starts_with("no run of flash3 this short is recorded on h200: the shortest takes "));
+  CHECK(why(1.01 * longest).starts_with("no run of flash3 this long is recorded on h200: the longest takes "));
+  request.problem.seq_q = 1;
+  CHECK(why(1e6).starts_with("runs of flash3 are recorded on h200 with "));
+  CHECK(why(1e6).ends_with(" queries only"));
+  request.problem.seq_q = 4096;
+  request.problem.seq_kv = 1 << 20;
+  CHECK(why(1e6).ends_with(" keys only"));
+  // A kernel of which every recorded run is long, and one with a single short run.
+  request = request_for("flash2_longest", long_causal, "h200");
+  CHECK_FALSE(of(15e3));
+  request.problem.pass = Pass::backward;
+  request.algorithm = "flash2_backward_deterministic";
+  REQUIRE(of(18e3));
+  CHECK(of(18e3)->runs == 1);
+  CHECK(time_errors_sentence(of(18e3), "it").text().starts_with("The time of it under 20 µs was off by "));
+}
+
+TEST_CASE("time errors: where a changed value lets the L2 decide, no recorded run says how far the time is off") {
+  const Measurements known = load_measurements_of("h200");
+  SimulationRequest request = request_for("flash3", long_causal, "h200");
+  PredictedRun run = {request, 1e6, true};
+  CHECK(time_errors_of(known, run));  // on the GPU as it is the recorded runs have this doubt in them
+  REQUIRE(set_spec_value(request.gpu, "l2.bytes_per_cycle=2000"));
+  CHECK_FALSE(time_errors_of(known, run));
+  run.l2_may_decide = false;
+  CHECK(time_errors_of(known, run));
+}
+
 TEST_CASE("ratio errors: they are the mean over pairs of recorded runs of both programs on one problem") {
   const Measurements known = load_measurements_of("h100");
   const auto runs = [&](std::string_view kernel) {
     std::vector<std::pair<std::string, double>> found;
     for (const auto& bundle : known.bundles)
       for (std::size_t i = 0; i < bundle->time_errors.size(); ++i)
-        if (const MeasuredCase& c = bundle->bundle.cases[i];
-            c.kernel == kernel && c.list == "judge" && std::isfinite(bundle->time_errors[i]))
+        if (const MeasuredCase& c = bundle->bundle.cases[i]; c.kernel == kernel && c.list == "judge" &&
+                                                             std::isfinite(bundle->time_errors[i]) &&
+                                                             c.time_cold_ns.median * (1 + bundle->time_errors[i]) >= short_run_ns)
           found.emplace_back(short_text(c), bundle->time_errors[i]);
     return found;
   };
@@ -131,7 +195,7 @@ TEST_CASE("ratio errors: they are the mean over pairs of recorded runs of both p
       }
   REQUIRE(pairs > 0);
   const SimulationRequest a = request_for("hopper_ping_pong", long_causal), b = request_for("hopper_wgmma", long_causal);
-  const auto errors = ratio_errors_of(known, a, b);
+  const auto errors = ratio_errors_of(known, lasting(a), lasting(b));
   REQUIRE(errors);
   CHECK(errors->held_out);
   CHECK(errors->pairs == pairs);
@@ -139,19 +203,27 @@ TEST_CASE("ratio errors: they are the mean over pairs of recorded runs of both p
   // Of two tiles nothing is recorded, and no tile of a program is compared with another one by runs of two problems.
   SimulationRequest tile = a;
   tile.tile = ProgramTile(128, 64);
-  CHECK_FALSE(ratio_errors_of(known, a, tile));
-  CHECK_FALSE(ratio_errors_of(known, a, a));
+  CHECK_FALSE(ratio_errors_of(known, lasting(a), lasting(tile)));
+  CHECK_FALSE(ratio_errors_of(known, lasting(a), lasting(a)));
   SimulationRequest shorter = a;
   shorter.problem.seq_q = shorter.problem.seq_kv = 2048;
-  CHECK(ratio_errors_of(known, a, shorter));
+  CHECK(ratio_errors_of(known, lasting(a), lasting(shorter)));
+  // A short run and a long one: only pairs of such runs, of which there are others.
+  const auto mixed = ratio_errors_of(known, lasting(a), lasting(shorter, 15e3)),
+             swapped = ratio_errors_of(known, lasting(shorter, 15e3), lasting(a));
+  REQUIRE(mixed);
+  REQUIRE(swapped);
+  CHECK(mixed->pairs == swapped->pairs);
+  CHECK(mixed->mean != ratio_errors_of(known, lasting(a), lasting(shorter))->mean);
   // Two GPUs: the same problem on both.
   Measurements both = known;
   const Measurements h200 = load_measurements_of("h200");
   both.bundles.insert(both.bundles.end(), h200.bundles.begin(), h200.bundles.end());
-  CHECK(ratio_errors_of(both, a, request_for("hopper_ping_pong", long_causal, "h200")));
+  const SimulationRequest of_h200 = request_for("hopper_ping_pong", long_causal, "h200");
+  CHECK(ratio_errors_of(both, lasting(a), lasting(of_h200)));
   SimulationRequest changed = b;
   REQUIRE(set_spec_value(changed.gpu, "hbm.bytes_per_second=1e12"));
-  CHECK_FALSE(ratio_errors_of(known, a, changed));
+  CHECK_FALSE(ratio_errors_of(known, lasting(a), lasting(changed)));
 }
 
 TEST_CASE("ratio errors: a single pair is called one, and not a mean") {
