@@ -11,6 +11,7 @@
 #include "kernels/common/hopper.cuh"
 #include "kernels/common/hopper_arguments.h"
 #include "kernels/common/no_role_probe.cuh"
+#include "kernels/common/softmax_variants.h"
 #include "kernels/common/warp_tiles.cuh"
 
 namespace tilescope::device {
@@ -24,6 +25,8 @@ struct HopperShape {
   static constexpr int group_bytes = 64 * d * 2, kv_bytes = bc * d * 2;
   static constexpr int group_panel_bytes = 64 * panel_row_bytes, kv_panel_bytes = bc * panel_row_bytes;
   static constexpr int q_bytes = groups * group_bytes, ring_bytes = stages * kv_bytes, lse_bytes = br * 4;
+  static constexpr bool keeps_maximum = false;  // until the exponents pass it by kept_maximum_range
+  static constexpr int cubic_every = 0;         // of so many exponentials of a row, one is exp2_cubic(); 0: none
   static_assert((d == 64 || d == 128) && bc % 16 == 0 && bc <= 256);
 };
 
@@ -107,16 +110,18 @@ struct HopperGroup {
       float x = s[half * 2], y = s[half * 2 + 1];  // two chains each: half the latency
 #pragma unroll
       for (int i = 4 + half * 2; i < bc / 2; i += 4) x = fmaxf(x, s[i]), y = fmaxf(y, s[i + 1]);
-      const float before = row_max[half], now = fmaxf(before, quad_max(fmaxf(x, y)));
+      const float before = row_max[half], highest = fmaxf(before, quad_max(fmaxf(x, y)));
+      const bool moves = !Shape::keeps_maximum || reference_moves(before, highest, scale_log2);
+      const float now = moves ? highest : before;
       // A row that has seen no key has maximum -inf. Any finite offset makes its exponentials 0, where -inf would give NaN.
       const float offset = Shape::rows_may_be_hidden && now == minus_infinity() ? 0.f : now * scale_log2;
       row_max[half] = now;
-      alpha[half] = exp2_fast(before * scale_log2 - offset);
+      alpha[half] = moves ? exp2_fast(before * scale_log2 - offset) : 1.f;
       x = y = 0.f;
 #pragma unroll
       for (int i = half * 2; i < bc / 2; i += 4) {
-        s[i] = exp2_fast(s[i] * scale_log2 - offset);
-        s[i + 1] = exp2_fast(s[i + 1] * scale_log2 - offset);
+        s[i] = exponential(i / 4, s[i] * scale_log2 - offset);
+        s[i + 1] = exponential(i / 4, s[i + 1] * scale_log2 - offset);
         x += s[i];
         y += s[i + 1];
       }
@@ -124,6 +129,8 @@ struct HopperGroup {
     }
   }
   __device__ __forceinline__ void rescale() {
+    if constexpr (Shape::keeps_maximum)  // a factor is exactly 1 where the maximum was kept
+      if (!__any_sync(0xffffffffu, alpha[0] != 1.f || alpha[1] != 1.f)) return;
 #pragma unroll
     for (int i = 0; i < d / 2; ++i) o[i] *= alpha[i / 2 & 1];
   }
@@ -131,6 +138,13 @@ struct HopperGroup {
   __device__ __forceinline__ void round() {
 #pragma unroll
     for (int i = 0; i < bc / 4; ++i) p[i] = pack<T>(s[2 * i], s[2 * i + 1]);
+  }
+
+  /// Returns 2^x, for the `pair`-th two of a row.
+  static __device__ __forceinline__ float exponential(int pair, float x) {
+    if constexpr (Shape::cubic_every > 0)
+      if (pair % Shape::cubic_every == 0) return exp2_cubic(x);
+    return exp2_fast(x);
   }
 
   /// Divides O by the row sums and writes it to the group's shared tile, and the log-sum-exp to `lse`, one number a row.

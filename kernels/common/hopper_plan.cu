@@ -78,12 +78,12 @@ CUtensorMap hopper_map(const void* address, std::int64_t planes, std::int64_t ro
 }
 
 void set_hopper_tensors(device::HopperArguments& arguments, const AttentionProblem& problem, const DeviceTensors& tensors,
-                        int block_kv) {
+                        int block_kv, int box_panels) {
   const std::int64_t query_planes = problem.query_planes(), key_planes = problem.batch * problem.kv_heads;
   arguments.q = hopper_map(tensors.q, query_planes, problem.seq_q, problem, group_rows);
   arguments.o = hopper_map(tensors.o, query_planes, problem.seq_q, problem, group_rows);
-  arguments.k = hopper_map(tensors.k, key_planes, problem.seq_kv, problem, block_kv);
-  arguments.v = hopper_map(tensors.v, key_planes, problem.seq_kv, problem, block_kv);
+  arguments.k = hopper_map(tensors.k, key_planes, problem.seq_kv, problem, block_kv, box_panels);
+  arguments.v = hopper_map(tensors.v, key_planes, problem.seq_kv, problem, block_kv, box_panels);
   arguments.lse = tensors.lse;
   set_lengths_and_heads(arguments, problem);
   arguments.planes = static_cast<int>(query_planes);
@@ -92,8 +92,8 @@ void set_hopper_tensors(device::HopperArguments& arguments, const AttentionProbl
 
 PlannedLaunch hopper_plan(const HopperLaunch& launch, const AttentionProblem& problem, const DeviceTensors& tensors) {
   device::HopperArguments arguments{};
-  set_hopper_tensors(arguments, problem, tensors, launch.block_kv);
-  const std::int64_t tiles = (problem.seq_q + launch.block_q - 1) / launch.block_q;
+  set_hopper_tensors(arguments, problem, tensors, launch.block_kv, launch.box_panels);
+  const std::int64_t rows = std::int64_t{launch.block_q} * launch.cluster, tiles = (problem.seq_q + rows - 1) / rows;
   const double half_of_l2 = attribute(cudaDevAttrL2CacheSize) / 2.0;
   arguments.planes_together = static_cast<int>(planes_together_of_kernel(problem, tiles, half_of_l2));
   if (launch.grid == HopperGrid::tickets && tensors.q != nullptr) arguments.tickets = next_tickets();
@@ -102,7 +102,8 @@ PlannedLaunch hopper_plan(const HopperLaunch& launch, const AttentionProblem& pr
   if (launch.grid == HopperGrid::tiles)
     grid = {tiles, problem.query_planes(), 1};
   else if (launch.grid != HopperGrid::grouped)
-    grid[0] = std::min<std::int64_t>(grid[0], std::max(1, attribute(cudaDevAttrMultiProcessorCount)));
+    grid[0] = std::min<std::int64_t>(grid[0], std::max(1, attribute(cudaDevAttrMultiProcessorCount) / launch.cluster));
+  grid[0] *= launch.cluster;
   return planned("attention", launch.function, grid, launch.threads, launch.shared_bytes, arguments);
 }
 

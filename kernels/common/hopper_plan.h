@@ -18,6 +18,8 @@ struct HopperLaunch {
   const void* function = nullptr;
   HopperGrid grid = HopperGrid::tiles;
   int threads = 0, shared_bytes = 0, block_q = 0, block_kv = 0;
+  int cluster = 1;     // blocks that work together on as many neighbouring query tiles
+  int box_panels = 0;  // of a box of K or V, block_kv rows high; 0: all
 };
 
 /// Returns the launch of a kernel that was compiled for a shape.

@@ -15,9 +15,9 @@ namespace tilescope {
 CUtensorMap hopper_map(const void* address, std::int64_t planes, std::int64_t rows, const AttentionProblem& problem, int box_rows,
                        int box_panels = 0);
 
-/// Sets tensors, lengths, heads and scale; `block_kv` is the height of a box of K and V.
+/// Sets tensors, lengths, heads and scale. `block_kv` is the height of a box of K and V, `box_panels` its width: 0 is all of it.
 /// Without a driver or tensors the descriptors stay empty.
 void set_hopper_tensors(device::HopperArguments& arguments, const AttentionProblem& problem, const DeviceTensors& tensors,
-                        int block_kv);
+                        int block_kv, int box_panels = 0);
 
 }  // namespace tilescope

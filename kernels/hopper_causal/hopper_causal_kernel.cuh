@@ -5,7 +5,7 @@
 
 namespace tilescope::device {
 
-/// `Worker` is the consumer; kernels/lab/ladder_library.cu takes simpler ones.
+/// `Worker` is the consumer; kernels/lab/ladder_ablations.cu takes simpler ones.
 template <class Shape, class Recorder = NoRoleProbe, class Worker = OverlappedConsumer<Shape, PingPong<Shape::groups>, Recorder>>
 __global__ __launch_bounds__(Shape::threads, 1) void hopper_causal_kernel(
     const __grid_constant__ typename Recorder::template Launch<HopperArguments> arguments) {

@@ -10,13 +10,30 @@
 
 namespace tilescope::device {
 
+/// How a tile of K or V comes in and goes: each block copies its own. kernels/lab/cluster_copies.cuh has copies for two blocks.
+struct OwnCopies {
+  /// Producer: waits until nobody reads the buffer any more.
+  static __device__ __forceinline__ void await_room(std::uint32_t empty, std::uint32_t parity) { barrier_wait(empty, parity); }
+  template <class Shape>
+  static __device__ __forceinline__ void load(std::uint32_t to, const CUtensorMap* map, std::uint32_t full, int row, int plane) {
+    load_box(to, map, full, row, plane);
+  }
+  /// Consumer: announces that this warp has read the buffer.
+  static __device__ __forceinline__ void release(std::uint32_t empty, int lane) {
+    __syncwarp();
+    if (lane == 0) barrier_arrive(empty);
+  }
+};
+
 /// Shape of a block with a producer group beside the consumers. `own_output` keeps O apart from Q, so that the next Q can come
 /// early.
 template <class Base, bool own_output = false>
 struct RolesShape : Base {
   static constexpr int threads = 128 * (Base::groups + 1), stages = Base::stages;
+  using Copies = OwnCopies;
   static constexpr bool has_own_output = own_output;
-  static constexpr int key_arrivals = 1, key_releases = 4 * Base::groups;  // at "full" of a K: the copy; at "empty": the warps
+  // At "full" of a K: the copy; at "empty": the warps.
+  static constexpr int key_arrivals = 1, key_releases = 4 * Base::groups, value_releases = 4 * Base::groups;
   // Of 65536 registers. setmaxnreg moves them from the producer to the consumers.
   static constexpr int consumer_registers = Base::groups == 3 ? 160 : 232, producer_registers = Base::groups == 3 ? 32 : 40;
   static constexpr int output_bytes = own_output ? Base::q_bytes : 0;
@@ -61,11 +78,10 @@ struct RolesMemory {
 
  private:
   __device__ __forceinline__ void start_barriers() const {
-    constexpr int consumer_warps = 4 * Shape::groups;
     for (int i = 0; i < Shape::groups; ++i) barrier_start(q_full + 8 * i, 1), barrier_start(q_empty + 8 * i, 4);
     for (int i = 0; i < Shape::stages; ++i) {
       barrier_start(k_full + 8 * i, Shape::key_arrivals), barrier_start(k_empty + 8 * i, Shape::key_releases);
-      barrier_start(v_full + 8 * i, 1), barrier_start(v_empty + 8 * i, consumer_warps);
+      barrier_start(v_full + 8 * i, 1), barrier_start(v_empty + 8 * i, Shape::value_releases);
     }
   }
 };
@@ -106,10 +122,10 @@ struct Producer {
   }
   __device__ __forceinline__ void load_part(const CUtensorMap& map, std::uint32_t ring, std::uint32_t full, std::uint32_t empty,
                                             int row, int plane) {
-    barrier_wait(empty + 8 * place.stage, place.parity ^ 1);
+    Shape::Copies::await_room(empty + 8 * place.stage, place.parity ^ 1);
     probe.ended(ProbeStage::wait_empty);
     barrier_arrive_expecting(full + 8 * place.stage, Shape::kv_bytes);
-    load_box(ring + place.stage * Shape::kv_bytes, &map, full + 8 * place.stage, row, plane);
+    Shape::Copies::template load<Shape>(ring + place.stage * Shape::kv_bytes, &map, full + 8 * place.stage, row, plane);
   }
 };
 
@@ -149,11 +165,6 @@ struct Consumer {
         v(wgmma_descriptor(memory.v, Shape::kv_panel_bytes)),
         probe(recorder) {}
 
-  /// Announces that this warp has read a buffer.
-  __device__ __forceinline__ void release(std::uint32_t empty) const {
-    __syncwarp();
-    if (lane == 0) barrier_arrive(empty);
-  }
   __device__ __forceinline__ void await_queries() {
     barrier_wait(memory.q_full + 8 * group, q_parity);
     q_parity ^= 1;
@@ -161,7 +172,7 @@ struct Consumer {
   }
   /// Lets the producer overwrite Q, where O has a place of its own.
   __device__ __forceinline__ void queries_done() const {
-    if constexpr (Shape::has_own_output) release(memory.q_empty + 8 * group);
+    if constexpr (Shape::has_own_output) OwnCopies::release(memory.q_empty + 8 * group, lane);
   }
   __device__ __forceinline__ void start_scores() {
     barrier_wait(memory.k_full + 8 * k_place.stage, k_place.parity);
@@ -174,7 +185,7 @@ struct Consumer {
   __device__ __forceinline__ void scores_done() {
     pin(work.s);
     probe.ended(ProbeStage::wait_scores);
-    release(memory.k_empty + 8 * k_place.stage);
+    Shape::Copies::release(memory.k_empty + 8 * k_place.stage, lane);
     k_place.next();
   }
   __device__ __forceinline__ void start_output() {
@@ -187,7 +198,7 @@ struct Consumer {
     pin(work.o);
     pin(work.p);
     probe.ended(ProbeStage::wait_product);
-    release(memory.v_empty + 8 * v_place.stage);
+    Shape::Copies::release(memory.v_empty + 8 * v_place.stage, lane);
     v_place.next();
   }
   __device__ __forceinline__ int first_row(const HopperTile<Shape>& tile) const { return tile.first_row + group * 64; }

@@ -1,6 +1,8 @@
 """Times the ladder to Hopper beside cuDNN and PyTorch's flash back end, in one process on one GPU, after checking every kernel.
 
-Usage: kernels/lab/beside_ladder.sh OUT.json   (builds ladder.so and calls beside_ladder.py ladder.so OUT.json)
+Usage: kernels/lab/beside_ladder.sh OUT.json [ideas|check [NAME...]]   (builds ladder.so and calls beside_ladder.py ladder.so with these)
+With "ideas", it times those beside the ladder, or the named ones, each with the kernels that it is compared with. With "check", it
+only compares them with float64.
 Each kernel is first compared with float64 on ragged shapes, inside guarded memory that holds NaN. Then all kernels of a shape run in
 turn, again and again, the L2 flushed before each: so all of them see the same clock. Times are medians of cold runs.
 """
@@ -13,13 +15,14 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ladder_library import runner
-from rungs import LADDER
+from rungs import IDEAS, LADDER
 
 ABLATIONS = ["no turns", "no overlap", "no ring"]
 # B, H, Hkv, N, Nk, causal
 RAGGED = [(1, 1, 1, 128, 128, 0), (2, 3, 1, 300, 500, 0), (1, 2, 2, 64, 1, 0), (1, 4, 2, 1, 77, 0), (1, 2, 1, 777, 1023, 0),
           (2, 8, 2, 513, 129, 0), (1, 2, 2, 128, 128, 1), (1, 2, 1, 500, 500, 1), (1, 4, 2, 300, 513, 1), (1, 2, 2, 600, 200, 1),
           (1, 3, 3, 1, 300, 1), (1, 2, 2, 1025, 1024, 1), (3, 8, 4, 700, 900, 1), (1, 1, 1, 2048, 2048, 1), (33, 8, 8, 333, 333, 1)]
+LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
 run = runner(sys.argv[1])
 
 
@@ -39,11 +42,15 @@ def reference(q, k, v, causal):
     return torch.exp(s - torch.where(lse.isinf(), 0.0, lse)[..., None]) @ v, lse
 
 
+def head_dims(kernel):
+    return IDEAS[kernel].head_dims if kernel in IDEAS else (64, 128)
+
+
 def check(kernel):
     """Returns the worst relative error of O and the worst error of L."""
     worst = [0.0, 0.0]
     for dtype, bound in ((torch.float16, 8e-4), (torch.bfloat16, 6e-3)):
-        for d in (64, 128):
+        for d in head_dims(kernel):
             for batch, heads, kv_heads, n, nk, causal in RAGGED:
                 q = torch.randn(batch, heads, n, d, device="cuda", dtype=dtype) * 2
                 k, v = (torch.randn(batch, kv_heads, nk, d, device="cuda", dtype=dtype) for _ in range(2))
@@ -99,37 +106,67 @@ def mean_ratio(rows, kernel, other):
     return math.exp(sum(map(math.log, ratios)) / len(ratios)), min(ratios), max(ratios)
 
 
-def main():
-    global flush
-    errors = {kernel: check(kernel) for kernel in LADDER + ["flash2_longest", "hopper_wgmma_longest"] + ABLATIONS}
+def check_all(kernels):
+    errors = {kernel: check(kernel) for kernel in kernels}
     for kernel, (o, lse) in errors.items():
-        print(f"{kernel:20} agrees with float64: O {o:.1e}, L {lse:.1e}")
-    flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
-    lengths = (512, 1024, 2048, 4096, 8192, 16384)
+        print(f"{kernel:22} agrees with float64: O {o:.1e}, L {lse:.1e}", flush=True)
+    return errors
+
+
+def measure_all(kernels_of):
+    """Measures kernels_of(d, causal) on the usual shapes, prints their rates and returns one row a shape."""
     rows = []
     for d in (64, 128):
         for causal in (0, 1):
-            kernels = LADDER + ABLATIONS + (["flash2_longest", "hopper_wgmma_longest"] if causal else [])
-            shapes = [measure(max(1, 16384 // n), 2048 // d, 2048 // d, n, d, causal, torch.float16, kernels) for n in lengths]
+            shapes = [measure(max(1, 16384 // n), 2048 // d, 2048 // d, n, d, causal, torch.float16, kernels_of(d, causal)) for n in LENGTHS]
             rows += shapes
-            print(f"\nd {d} {'causal' if causal else 'unmasked'}, TFLOP/s at N = {lengths}, over cuDNN")
+            print(f"\nd {d} {'causal' if causal else 'unmasked'}, TFLOP/s at N = {LENGTHS}, over cuDNN")
             for name in shapes[0]["tflops"]:
                 mean, least, most = mean_ratio(shapes, name, "cudnn")
-                print(f"{name:20}" + " ".join(f"{r['tflops'][name]:7.1f}" for r in shapes) + f"   {mean:.3f} ({least:.3f} to {most:.3f})", flush=True)
-    grouped = [measure(1, 64, 8, n, d, causal, torch.bfloat16, ["flash2", "flash3"]) for d in (64, 128) for causal in (0, 1) for n in lengths]
+                print(f"{name:22}" + " ".join(f"{r['tflops'][name]:7.1f}" for r in shapes) + f"   {mean:.3f} ({least:.3f} to {most:.3f})", flush=True)
+    return rows
+
+
+def about():
+    return dict(device=torch.cuda.get_device_name(), torch=torch.__version__, cuda=torch.version.cuda, cudnn=torch.backends.cudnn.version())
+
+
+def write(recorded):
+    if len(sys.argv) > 2:
+        with open(sys.argv[2], "w") as file:
+            json.dump(recorded, file, indent=1)
+
+
+def ideas(names):
+    """Records ideas beside the ladder, each with the kernels that it is compared with."""
+    def kernels(d, causal):
+        own = [name for name in names if d in IDEAS[name].head_dims]
+        return sorted({pair[causal] for name in own for pair in IDEAS[name].over} - set(own)) + ["flash3"] + own
+    errors = check_all(names)
+    rows = measure_all(kernels)
+    write(dict(about(), errors=errors, rows=rows))
+
+
+def main():
+    errors = check_all(LADDER + ["flash2_longest", "hopper_wgmma_longest"] + ABLATIONS)
+    rows = measure_all(lambda d, causal: LADDER + ABLATIONS + (["flash2_longest", "hopper_wgmma_longest"] if causal else []))
+    grouped = [measure(1, 64, 8, n, d, causal, torch.bfloat16, ["flash2", "flash3"]) for d in (64, 128) for causal in (0, 1) for n in LENGTHS]
     print("\nbf16, B 1, 64 query heads, 8 key heads: flash3 over cuDNN")
     for r in grouped:
         print(r["d"], r["n"], r["causal"], r["tflops"], round(r["tflops"]["flash3"] / r["tflops"]["cudnn"], 3))
-    about = dict(device=torch.cuda.get_device_name(), torch=torch.__version__, cuda=torch.version.cuda,
-                 cudnn=torch.backends.cudnn.version())
     summary = {f"flash3 over {other}, {name}": mean_ratio(part, "flash3", other) for other in ("cudnn", "pytorch_flash")
                for name, part in (("fp16", rows), ("bf16 grouped", grouped))}
-    print(about)
+    print(about())
     for name, (mean, least, most) in summary.items():
         print(f"{name}: geometric mean {mean:.3f}, least {least:.3f}, most {most:.3f}")
-    if len(sys.argv) > 2:
-        with open(sys.argv[2], "w") as file:
-            json.dump(dict(about, errors=errors, summary=summary, rows=rows, grouped=grouped), file, indent=1)
+    write(dict(about(), errors=errors, summary=summary, rows=rows, grouped=grouped))
 
 
-main()
+flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
+mode, names = sys.argv[3:4], sys.argv[4:] or list(IDEAS)
+if mode == ["check"]:
+    check_all(names)
+elif mode == ["ideas"]:
+    ideas(names)
+else:
+    main()

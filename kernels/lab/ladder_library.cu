@@ -1,12 +1,10 @@
-// A C interface to the Hopper kernels, and to flash3's kernels with one idea taken out, for beside_ladder.py.
+// A C interface to the Hopper kernels and their variants in ladder_variants.h, for beside_ladder.py.
 #include <cuda_runtime_api.h>
 
 #include <cmath>
 #include <string_view>
 
-#include "kernels/common/hopper_plan.h"
-#include "kernels/hopper_causal/hopper_causal_kernel.cuh"
-#include "kernels/hopper_wgmma/hopper_wgmma_kernel.cuh"
+#include "kernels/lab/ladder_variants.h"
 #include "sim/programs/flash3_choice.h"
 
 namespace tilescope {
@@ -16,34 +14,6 @@ double AttentionProblem::scale() const {
 }
 
 namespace {
-
-using namespace device;
-
-template <class T, int d, bool causal>
-using Base = HopperShape<T, d, (d == 64 ? 3 : 2), 128, 2, causal>;
-
-LaunchPlan without_turns(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
-    using Shape = TicketShape<Base<T, d, causal>>;
-    return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, NoRoleProbe, OverlappedConsumer<Shape, NoTurns, NoRoleProbe, false>>,
-                                HopperGrid::tickets);
-  })};
-}
-
-LaunchPlan without_overlap(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
-    using Shape = TicketShape<Base<T, d, causal>>;
-    return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, NoRoleProbe, Consumer<Shape>>, HopperGrid::tickets);
-  })};
-}
-
-/// A ring of one stage: the next tile is copied only once the last one is read.
-LaunchPlan without_ring(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
-    using Shape = TicketShape<HopperShape<T, d, (d == 64 ? 3 : 2), 128, 1, causal>>;
-    return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, NoRoleProbe, Consumer<Shape>>, HopperGrid::tickets);
-  })};
-}
 
 struct Row {
   std::string_view id;
@@ -61,7 +31,15 @@ constexpr Row rows[] = {{"flash2", plan_flash2},
                         {"hopper_wgmma_longest", plan_hopper_wgmma_longest},
                         {"no turns", without_turns},
                         {"no overlap", without_overlap},
-                        {"no ring", without_ring}};
+                        {"no ring", without_ring},
+                        {"kept maximum", with_kept_maximum},
+                        {"cubic quarter", with_cubic_quarter},
+                        {"cubic half", with_cubic_half},
+                        {"clusters", in_clusters},
+                        {"multicast", in_clusters_with_multicast},
+                        {"multicast no fences", in_clusters_without_fences},
+                        {"three blocks", three_small_blocks},
+                        {"five blocks", five_small_blocks}};
 
 }  // namespace
 }  // namespace tilescope
@@ -89,7 +67,9 @@ const char* ladder_run(const char* id, const long long* sizes, int is_bf16, int 
   const std::string_view wanted = std::string_view(id) == "flash3" ? to_string(flash3_choice(problem)) : id;
   for (const Row& row : rows) {
     if (row.id != wanted) continue;
-    for (PlannedLaunch launch : row.plan(problem, tensors)) {
+    const LaunchPlan plan = row.plan(problem, tensors);
+    if (plan.empty()) return "the kernel is not made for this shape";
+    for (PlannedLaunch launch : plan) {
       void* arguments[] = {launch.arguments.data()};
       cudaError_t code =
           cudaFuncSetAttribute(launch.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(launch.shared_bytes));

@@ -1,8 +1,9 @@
-"""Writes the tables of docs/ladder.md from kernels/lab/measured/<gpu>-ladder.json, which kernels/lab/beside_ladder.sh records, and from
-assets/measured/<gpu>-longest.json with its table of errors.
+"""Writes the tables of docs/ladder.md from kernels/lab/measured/<gpu>-ladder.json and <gpu>-ladder-ideas.json, which
+kernels/lab/beside_ladder.sh records, and from assets/measured/<gpu>-longest.json with its table of errors.
 
-Usage: python3 kernels/lab/write_ladder.py [GPU]        GPU: h200 by default
-Each table replaces the text between <!-- NAME --> and <!-- end --> in the page.
+Usage: python3 kernels/lab/write_ladder.py [--check] [GPU]        GPU: h200 by default
+Each table replaces the text between <!-- NAME --> and <!-- end --> in the page. --check writes nothing, and exits with 1 where the page
+differs.
 """
 import csv
 import json
@@ -11,10 +12,11 @@ import pathlib
 import re
 import sys
 
-from rungs import LADDER
+from rungs import IDEAS, LADDER
 
 root = pathlib.Path(__file__).resolve().parents[2]
-gpu = sys.argv[1] if len(sys.argv) > 1 else "h200"
+only_check = "--check" in sys.argv[1:]
+gpu = next((word for word in sys.argv[1:] if word != "--check"), "h200")
 PARTS = [(64, False), (64, True), (128, False), (128, True)]
 
 
@@ -81,6 +83,21 @@ def ablation(data):
     return table(["`hopper_causal` with"] + [name_of(*p) for p in PARTS], rows)
 
 
+def ideas(data):
+    """Returns what each idea beside the ladder gains or loses, over each kernel that it is compared with."""
+    rows = []
+    for name, idea in IDEAS.items():
+        for unmasked, with_mask in idea.over:
+            base = f"`{unmasked}`" if unmasked == with_mask else f"`{unmasked}`, causal `{with_mask}`"
+            cells = [idea.text, base if unmasked not in IDEAS else IDEAS[unmasked].text]
+            for d, causal in PARTS:
+                ratios = [r["tflops"][name] / r["tflops"][with_mask if causal else unmasked] for r in part(data["rows"], d, causal) if name in r["tflops"]]
+                least, most = (round(100 * (edge(ratios) - 1)) for edge in (min, max)) if ratios else (0, 0)
+                cells.append(f"{100 * (mean(ratios) - 1):+.1f} % ({least:+d} to {most:+d})".replace("-", "−") if ratios else "–")
+            rows.append(cells)
+    return table(["idea", "over"] + [name_of(*p) for p in PARTS], rows)
+
+
 def limits(data):
     """Returns how far flash3 is from the nominal peak and from a plain matrix product, at the longest sequences."""
     nominal, plain = 989, 790
@@ -141,15 +158,19 @@ def summary(data):
 
 def main():
     data = json.loads((root / f"kernels/lab/measured/{gpu}-ladder.json").read_text())
+    with_ideas = json.loads((root / f"kernels/lab/measured/{gpu}-ladder-ideas.json").read_text())
     page = root / "docs/ladder.md"
     text = page.read_text()
     for name, content in {"summary": summary(data), "steps": steps(data), "shapes": shapes(data), "grouped": grouped(data),
-                          "ablation": ablation(data), "longest": longest(data), "limits": limits(data), "sets": sets()}.items():
+                          "ablation": ablation(data), "ideas": ideas(with_ideas), "longest": longest(data), "limits": limits(data), "sets": sets()}.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.S)
         if not pattern.search(text):
             sys.exit(f"docs/ladder.md has no place for the table '{name}'")
         text = pattern.sub(lambda match: match[1] + content + "\n" + match[2], text)
-    page.write_text(text)
+    if not only_check:
+        page.write_text(text)
+    elif text != page.read_text():
+        sys.exit("docs/ladder.md has not the figures that were recorded: run kernels/lab/write_ladder.py")
 
 
 main()
