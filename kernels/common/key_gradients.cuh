@@ -136,7 +136,7 @@ class KeyBlock {
       if (++next_tile_ == visits.tiles) next_tile_ = visits.first_tile, next_row_ += a_.seq_q;
       const int diagonal = first_row + a_.seq_kv - a_.seq_q - first_key;  // keys before it are seen by every query of the tile
       const bool masked = keys < bc || (Shape::causal && diagonal < bc - 1);
-      const auto recorder = probe.of_tile(row, first_key, keys);
+      const auto recorder = probe.of_tile(row, min(br, a_.seq_q - first_row), first_key, keys);
       recorder.tick(step_, 0);
       iterate(step_ + 1 < end, MaskedPair<Shape>{masked, keys, diagonal}, recorder);
       if constexpr (Shape::adds_d_q) {

@@ -24,7 +24,7 @@ struct NoProbe {
   __device__ __forceinline__ void mark(int) const {}
   __device__ __forceinline__ void statistics(int, int, float, float) const {}
   __device__ __forceinline__ void sums(int, int, float) const {}
-  __device__ __forceinline__ NoProbe of_tile(long long, int, int) const { return {}; }
+  __device__ __forceinline__ NoProbe of_tile(long long, int, int, int) const { return {}; }
   template <class Values>
   __device__ __forceinline__ void record(PairNumber, const Values&, int, int) const {}
   __device__ __forceinline__ void end() const {}

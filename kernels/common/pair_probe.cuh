@@ -38,11 +38,12 @@ class PairProbe : public Probe {
     int followed_, first_key_, keys_;
   };
 
-  /// Returns the recorder of `keys` keys from `first_key` on, and of the query tile that begins at `row` of all rows.
-  __device__ __forceinline__ Tile of_tile(long long row, int first_key, int keys) const {
+  /// Returns the recorder of `keys` keys from `first_key` on, and of the query tile that has `rows` rows from `row` of all rows on.
+  /// What a ragged tile has behind its rows is not the next head's: that head's own tile records it.
+  __device__ __forceinline__ Tile of_tile(long long row, int rows, int first_key, int keys) const {
     const long long followed = arguments_.followed_row - row;
-    constexpr int none = -1, most_rows = 1 << 16;
-    return {*this, followed >= 0 && followed < most_rows ? static_cast<int>(followed) : none, first_key, keys};
+    constexpr int none = -1;
+    return {*this, followed >= 0 && followed < rows ? static_cast<int>(followed) : none, first_key, keys};
   }
 };
 
