@@ -149,10 +149,12 @@ TEST_CASE("recorded: m, l and alpha as the kernel saw them are those of float64 
 }
 
 TEST_CASE("recorded: S, P, dP and dS as a backward kernel had them are those of float64 on the same inputs") {
+  int backward = 0;
   for (const std::string& text : recorded("-probe-")) {
     const Result<ProbeResult> probe = probe_from_json(text);
     REQUIRE_MESSAGE(probe, probe.error().sentence);
     if (probe->pairs.empty()) continue;
+    ++backward;
     CAPTURE(probe->kernel);
     const std::vector<ProbedPair> expected = expected_pairs(*probe);
     REQUIRE(probe->pairs.size() == expected.size());
@@ -166,6 +168,7 @@ TEST_CASE("recorded: S, P, dP and dS as a backward kernel had them are those of 
       CHECK(std::fabs(got.d_s - want.d_s) <= within * std::max(want.p, std::fabs(want.d_s)));
     }
   }
+  CHECK(backward == 4);  // those of assets/suites/probes.txt
 }
 
 TEST_CASE("recorded: every block ran once, and the stages of each warp follow each other inside of their block") {
