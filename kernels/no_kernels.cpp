@@ -72,6 +72,15 @@ LaunchPlan plan_hopper_persistent_probed(const AttentionProblem&, const DeviceTe
 LaunchPlan plan_hopper_causal_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
   return plan_without_kernel("hopper_causal");
 }
+LaunchPlan plan_flash2_backward_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
+  return plan_without_kernel("flash2_backward");
+}
+LaunchPlan plan_flash2_backward_deterministic_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
+  return plan_without_kernel("flash2_backward_deterministic");
+}
+LaunchPlan plan_flash2_backward_two_pass_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
+  return plan_without_kernel("flash2_backward_two_pass");
+}
 LaunchPlan plan_flash1(const AttentionProblem&, const DeviceTensors&) {
   return plan_without_kernel("flash1");
 }

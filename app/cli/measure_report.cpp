@@ -139,16 +139,29 @@ std::string cost_text(std::string_view what, double plain_ns, double probed_ns) 
                      format_time(Nanoseconds(plain_ns)), format_signed_percent(probed_ns / plain_ns - 1));
 }
 
-}  // namespace
-
-std::string probe_table(const ProbeResult& probe) {
-  TextTable rows("lrrr");
-  rows.row({fmt::format("row {} of block {}: query {} of head {}", probe.row, probe.block, probe.query, probe.plane), "m", "l",
-            "alpha"});
+/// Returns the first steps of the row, or of a backward kernel its first keys.
+std::string row_table(const ProbeResult& probe) {
+  const std::string row = fmt::format("row {} of block {}: query {} of head {}", probe.row, probe.block, probe.query, probe.plane);
   constexpr std::size_t shown = 8;
+  if (!probe.pairs.empty()) {
+    TextTable rows("lrrrr");
+    rows.row({row, "S", "P", "dP", "dS"});
+    for (std::size_t i = 0; i < std::min(shown, probe.pairs.size()); ++i)
+      rows.row({fmt::format("  key {}", i), fmt::format("{:.5f}", probe.pairs[i].s), fmt::format("{:.6f}", probe.pairs[i].p),
+                fmt::format("{:.5f}", probe.pairs[i].d_p), fmt::format("{:.6f}", probe.pairs[i].d_s)});
+    return rows.text("");
+  }
+  TextTable rows("lrrr");
+  rows.row({row, "m", "l", "alpha"});
   for (std::size_t i = 0; i < std::min(shown, probe.steps.size()); ++i)
     rows.row({fmt::format("  tile {}", i), fmt::format("{:.5f}", probe.steps[i].m), fmt::format("{:.5f}", probe.steps[i].l),
               fmt::format("{:.6f}", probe.steps[i].alpha)});
+  return rows.text("");
+}
+
+}  // namespace
+
+std::string probe_table(const ProbeResult& probe) {
   double last_ns = 0;
   for (const ProbedBlock& block : probe.blocks) last_ns = std::max(last_ns, block.end_ns);
   std::string text = fmt::format(
@@ -159,7 +172,7 @@ std::string probe_table(const ProbeResult& probe) {
     for (const ProbedLaunch& own : probe.launches) text += cost_text("  " + own.name, own.plain_ns, own.probed_ns);
   for (std::size_t launch = 0; launch < probe.launches.size(); ++launch)
     text += fmt::format("\n{}", stages(probe, static_cast<int>(launch)));
-  return fmt::format("{}\n{}", text, rows.text(""));
+  return fmt::format("{}\n{}", text, row_table(probe));
 }
 
 std::string samples_table(const BandwidthRecord& record) {

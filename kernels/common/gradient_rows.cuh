@@ -10,6 +10,7 @@
 
 #include "kernels/common/gradient_arguments.h"
 #include "kernels/common/gradient_tiles.cuh"
+#include "kernels/common/no_probe.cuh"
 
 namespace tilescope::device {
 
@@ -51,14 +52,22 @@ __device__ __forceinline__ void row_dots(const GradientArguments& arguments) {
   for_block_by_sector<row_threads>(delta, rows, thread, [&](int i) { delta[i] = dots[i]; });
 }
 
-template <class T, int d, int br, int zeroed>
-__global__ __launch_bounds__(row_threads) void row_dot_kernel(const GradientArguments arguments) {
+template <class T, int d, int br, int zeroed, class Recorder = NoProbe>
+__global__ __launch_bounds__(row_threads) void row_dot_kernel(
+    const typename Recorder::template Launch<GradientArguments> arguments) {
+  const Recorder probe(arguments, 0, threadIdx.x / 32, threadIdx.x % 32);
+  probe.tick(0, 0);
   row_dots<T, d, br, zeroed>(arguments);
+  probe.tick(0, 1);
+  probe.end();
 }
 
 /// Sums the copies of dQ_acc in order, scales and rounds them to dQ. Grid: query tiles, heads, batch.
-template <class T, int d, int br>
-__global__ __launch_bounds__(row_threads) void convert_kernel(const GradientArguments arguments) {
+template <class T, int d, int br, class Recorder = NoProbe>
+__global__ __launch_bounds__(row_threads) void convert_kernel(
+    const typename Recorder::template Launch<GradientArguments> arguments) {
+  const Recorder probe(arguments, 0, threadIdx.x / 32, threadIdx.x % 32);
+  probe.tick(0, 0);
   const int thread = threadIdx.x, first_row = blockIdx.x * br, rows = min(br, arguments.seq_q - first_row);
   const std::int64_t row = (static_cast<std::int64_t>(blockIdx.z) * arguments.heads + blockIdx.y) * arguments.seq_q + first_row;
   const std::int64_t all = static_cast<std::int64_t>(gridDim.z) * arguments.heads * arguments.seq_q;
@@ -83,6 +92,8 @@ __global__ __launch_bounds__(row_threads) void convert_kernel(const GradientArgu
     const std::uint32_t high_0 = __shfl_sync(0xffffffffu, high, from), high_1 = __shfl_sync(0xffffffffu, high, from + 1);
     if (i < rows * (d / 4)) dq[i] = quad_lane < 2 ? make_uint2(low_0, low_1) : make_uint2(high_0, high_1);
   }
+  probe.tick(0, 1);
+  probe.end();
 }
 
 }  // namespace tilescope::device

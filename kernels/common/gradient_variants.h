@@ -14,6 +14,13 @@ struct GradientVariant {
 
 GradientVariant flash2_backward_fp16(int head_dim, bool causal);
 GradientVariant flash2_backward_bf16(int head_dim, bool causal);
+// With the probe compiled in.
+GradientVariant flash2_backward_probed_fp16(int head_dim, bool causal);
+GradientVariant flash2_backward_probed_bf16(int head_dim, bool causal);
+GradientVariant flash2_backward_two_pass_probed_fp16(int head_dim, bool causal);
+GradientVariant flash2_backward_two_pass_probed_bf16(int head_dim, bool causal);
+GradientVariant flash2_backward_deterministic_probed_fp16(int head_dim, bool causal);
+GradientVariant flash2_backward_deterministic_probed_bf16(int head_dim, bool causal);
 GradientVariant flash2_backward_deterministic_fp16(int head_dim, bool causal);
 GradientVariant flash2_backward_deterministic_bf16(int head_dim, bool causal);
 GradientVariant flash2_backward_two_pass_fp16(int head_dim, bool causal);

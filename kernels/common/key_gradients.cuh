@@ -12,6 +12,7 @@
 #pragma once
 
 #include "kernels/common/gradient_rows.cuh"
+#include "kernels/common/no_probe.cuh"
 #include "kernels/common/query_visits.cuh"
 
 namespace tilescope::device {
@@ -116,8 +117,8 @@ class KeyBlock {
   }
 
   /// Computes dK and dV of key tile `tile()` and adds its part of dQ to `sums()`. Both are asked again where they are needed.
-  template <class Tile, class Sums>
-  __device__ __forceinline__ void run(const Tile& tile, const Sums& sums) {
+  template <class Tile, class Sums, class Recorder = NoProbe>
+  __device__ __forceinline__ void run(const Tile& tile, const Sums& sums, const Recorder& probe = Recorder()) {
     const int first_key = tile() * bc, keys = min(bc, a_.seq_kv - first_key);
     const QueryVisits<Shape> visits(a_, first_key);
     const std::int64_t kv_plane = key_plane(a_);
@@ -128,16 +129,24 @@ class KeyBlock {
     next_row_ = kv_plane * visits.group * a_.seq_q;
     start_copy(step_);
     finish_copy(step_);
+    if (step_ == 0) probe.mark(1);  // of the block's first key tile
     for (const int end = step_ + visits.count(); step_ < end; ++step_) {
       const int first_row = next_tile_ * br;
       const std::int64_t row = next_row_ + first_row;
       if (++next_tile_ == visits.tiles) next_tile_ = visits.first_tile, next_row_ += a_.seq_q;
       const int diagonal = first_row + a_.seq_kv - a_.seq_q - first_key;  // keys before it are seen by every query of the tile
       const bool masked = keys < bc || (Shape::causal && diagonal < bc - 1);
-      iterate(step_ + 1 < end, MaskedPair<Shape>{masked, keys, diagonal});
-      if constexpr (Shape::adds_d_q) add_d_q(sums(), row, min(br, a_.seq_q - first_row));
+      const auto recorder = probe.of_tile(row, min(br, a_.seq_q - first_row), first_key, keys);
+      recorder.tick(step_, 0);
+      iterate(step_ + 1 < end, MaskedPair<Shape>{masked, keys, diagonal}, recorder);
+      if constexpr (Shape::adds_d_q) {
+        add_d_q(sums(), row, min(br, a_.seq_q - first_row));
+        recorder.tick(step_, Shape::splits + 2);
+      }
     }
+    probe.mark(2);
     store(tile() * bc);
+    probe.mark(3);
   }
 
  protected:
@@ -219,11 +228,12 @@ class KeyBlock {
   }
 
   /// Makes S, P, dP and dS of a query tile and adds to dK and dV.
-  template <class Pair>
-  __device__ __forceinline__ void iterate(bool more, const Pair& pair) {
+  template <class Pair, class Recorder = NoProbe>
+  __device__ __forceinline__ void iterate(bool more, const Pair& pair, const Recorder& recorder = Recorder()) {
     const int step = step_;
     const std::uint32_t own_k = base_ + key_warp_ * 32 * row_bytes, own_v = own_k + Shape::kv_bytes;
     barrier_wait(full(step & 1), (step >> 1) & 1);
+    recorder.tick(step, 1);
 #pragma unroll Shape::adds_d_q ? Shape::slices : 1
     for (int slice = 0; slice < Shape::slices; ++slice) {
       const int first_query = (Shape::splits == 2 ? half_ : slice) * 32;
@@ -237,11 +247,18 @@ class KeyBlock {
         start_copy(step + 1);
         pair.start_next();
       }
+      const auto record = [&](PairNumber what, const float(&x)[2][4][4]) {
+        recorder.record(what, x, key_warp_ * 32 + lane_ / 4, first_query + 2 * (lane_ & 3));
+      };
+      record(PairNumber::score, s);
       pair.weigh(s, dp, p_left, key_warp_ * 32, first_query, own_stats, a_.scale, lane_);
+      record(PairNumber::probability, s);
+      record(PairNumber::minus_d, dp);
       const std::uint32_t own_pair = key_warp_ * 32 * pair_row_bytes;
       if (slice == 0) wait_until_read();
       if constexpr (Shape::splits == 2) store_left<pair_row_bytes>(p_tile() + own_pair, p_left, first_query / 8, lane_);
       add_product_transposed<T, row_bytes, 0>(dp, places_, own_v, d_o);
+      record(PairNumber::d_p_minus_d, dp);
       add_product<T, row_bytes>(dv_, p_left, places_, d_o + half_ * 128);
 #pragma unroll
       for (int mt = 0; mt < 2; ++mt)
@@ -249,6 +266,7 @@ class KeyBlock {
         for (int t = 0; t < 4; ++t)
 #pragma unroll
           for (int i = 0; i < 4; ++i) dp[mt][t][i] *= s[mt][t][i];
+      record(PairNumber::d_s, dp);
       pack_left<T>(ds_left, dp);
       if constexpr (Shape::adds_d_q || Shape::splits == 2)
         store_left<pair_row_bytes>(d_s_tile() + own_pair, ds_left, first_query / 8, lane_);
@@ -258,6 +276,7 @@ class KeyBlock {
       }
       add_product<T, row_bytes>(dk_, ds_left, places_, q + half_ * 128);
     }
+    recorder.tick(step, 2);
     if constexpr (Shape::splits == 2) {
       barrier_wait(pair_full(key_warp_), step & 1);
       const int other = half_ ^ 1;
@@ -269,6 +288,7 @@ class KeyBlock {
       load_left(left, d_s_tile() + own_pair, other);
       if constexpr (!Shape::adds_d_q) barrier_arrive(pair_read(key_warp_));
       add_product<T, row_bytes>(dk_, left, places_, q);
+      recorder.tick(step, 3);
     }
     if (more) finish_copy(step + 1);
     barrier_arrive(empty(step & 1));

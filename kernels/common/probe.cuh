@@ -2,6 +2,7 @@
 // nothing. Layout of the records: probe_layout.h.
 #pragma once
 
+#include "kernels/common/no_probe.cuh"
 #include "kernels/common/probe_layout.h"
 
 namespace tilescope::device {
@@ -30,27 +31,6 @@ __device__ __forceinline__ long long block_id() {
   return (static_cast<long long>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
 }
 
-/// Recorder of the plain kernel: every call is empty and takes no register. launch() passes the kernel's arguments unwrapped:
-/// wrapped in another struct, they make flash1 compile to different machine code.
-struct NoProbe {
-  struct Arguments {};
-  template <class Own>
-  using Launch = Own;
-  static constexpr bool on = false;
-
-  template <class Own>
-  static Own launch(const Own& own, const Arguments&) {
-    return own;
-  }
-  template <class Own>
-  __device__ __forceinline__ NoProbe(const Own&, int, int, int) {}
-  __device__ __forceinline__ void tick(int, int) const {}
-  __device__ __forceinline__ void mark(int) const {}
-  __device__ __forceinline__ void statistics(int, int, float, float) const {}
-  __device__ __forceinline__ void sums(int, int, float) const {}
-  __device__ __forceinline__ void end() const {}
-};
-
 struct ProbeArguments {
   BlockRecord* blocks;
   unsigned long long* ticks;
@@ -58,6 +38,7 @@ struct ProbeArguments {
   unsigned* slots_taken;  // counts the blocks that started on the observed SM
   int sm, iterations, slots;
   int block, row_of_block;
+  long long followed_row;  // of a backward kernel, of all rows
 };
 
 inline ProbeArguments probe_arguments(const ProbeBuffers& buffers) {
@@ -69,7 +50,8 @@ inline ProbeArguments probe_arguments(const ProbeBuffers& buffers) {
           buffers.iterations,
           buffers.slots,
           buffers.block,
-          buffers.row_of_block};
+          buffers.row_of_block,
+          buffers.followed_row};
 }
 
 /// Recorder of the probed kernel. It keeps its state in shared memory and recomputes addresses at each tick, because the kernels
@@ -135,6 +117,9 @@ class Probe {
     }
   }
 
+ protected:
+  const Arguments& arguments_;
+
  private:
   __device__ __forceinline__ unsigned long long* place(int iteration, int event) const {
     return ticks() + iteration * probe_events + event;
@@ -150,7 +135,6 @@ class Probe {
     return slot;
   }
 
-  const Arguments& arguments_;
   int warp_, lane_;
   int followed_ = -1;  // index of the followed row among this lane's rows; -1: none
   bool in_ = false;

@@ -5,6 +5,10 @@
 //                                              loop begins, loop ends, output stored, and the block's index + 1
 //   row     [step][6]                          m, alpha, and l as the four lanes of the row hold it
 //
+// Of a backward kernel, the row is written by the blocks of all key tiles:
+//
+//   row     [key][5]                           fp32, before rounding: Q K^T without the scale, P, dP - D, dS, -D
+//
 // Of a kernel whose warps have roles, the ticks are a list for each role:
 //
 //   words   [slot][role][2 + 2048]             the block's index + 1, the cycle counter as the role ends, then stamps: the low 27
@@ -15,6 +19,7 @@
 
 #include <span>
 
+#include "kernels/common/pair_numbers.h"
 #include "kernels/planned_launch.h"
 
 namespace tilescope {
@@ -32,6 +37,7 @@ struct ProbeBuffers {
   int block = 0, row_of_block = 0;
   int roles = 0;  // of a kernel with roles, and the followed row in the problem
   int plane = 0, query = 0;
+  std::int64_t followed_row = -1;  // of a backward kernel: the followed row, of all rows
 };
 
 // The kernels with the probe compiled in. `buffers` has one entry a launch.
@@ -55,5 +61,11 @@ LaunchPlan plan_hopper_persistent_probed(const AttentionProblem& problem, const 
                                          std::span<const ProbeBuffers> buffers);
 LaunchPlan plan_hopper_causal_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
                                      std::span<const ProbeBuffers> buffers);
+LaunchPlan plan_flash2_backward_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                       std::span<const ProbeBuffers> buffers);
+LaunchPlan plan_flash2_backward_deterministic_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                                     std::span<const ProbeBuffers> buffers);
+LaunchPlan plan_flash2_backward_two_pass_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                                std::span<const ProbeBuffers> buffers);
 
 }  // namespace tilescope

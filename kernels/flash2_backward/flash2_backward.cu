@@ -1,6 +1,6 @@
 // flash2_backward: FlashAttention-2 backward with mma.sync. The device code is in kernels/common/key_gradients.cuh and
 // gradient_rows.cuh.
-#include "kernels/common/gradient_plan.h"
+#include "kernels/common/gradient_plan_probed.cuh"
 
 namespace tilescope {
 
@@ -18,6 +18,15 @@ LaunchPlan plan_flash2_backward(const AttentionProblem& problem, const DeviceTen
   const GradientVariant variant = problem.dtype == DataType::fp16 ? flash2_backward_fp16(head_dim, problem.causal)
                                                                   : flash2_backward_bf16(head_dim, problem.causal);
   return gradient_launches(variant, problem, gradient_arguments(problem, tensors), tiles_of(problem.seq_kv, variant.block_kv));
+}
+
+LaunchPlan plan_flash2_backward_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                       std::span<const ProbeBuffers> buffers) {
+  const auto head_dim = static_cast<int>(problem.head_dim);
+  const GradientVariant variant = problem.dtype == DataType::fp16 ? flash2_backward_probed_fp16(head_dim, problem.causal)
+                                                                  : flash2_backward_probed_bf16(head_dim, problem.causal);
+  return gradient_launches_probed(variant, problem, gradient_arguments(problem, tensors),
+                                  tiles_of(problem.seq_kv, variant.block_kv), buffers);
 }
 
 }  // namespace tilescope

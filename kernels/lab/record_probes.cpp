@@ -15,7 +15,7 @@
 #include "kernels/measure/measure_case.h"
 #include "kernels/measure/probe.h"
 #include "kernels/measure/probe_json.h"
-#include "sim/numerics/tile_machine.h"
+#include "sim/numerics/inputs.h"
 
 using namespace tilescope;
 
@@ -39,8 +39,9 @@ int main(int argc, char** argv) {
     InputSource source;
     const Result<AttentionProblem> problem = settled_problem(one);
     const auto inputs = [&](Tensor tensor, std::int64_t plane, std::int64_t row, std::span<float> values) {
-      for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] = source.value(*problem, tensor, plane, row, static_cast<std::int64_t>(i));
+      const TileRef tile = {tensor, static_cast<std::int32_t>(plane),        static_cast<std::int32_t>(row), 1,
+                            0,      static_cast<std::int32_t>(values.size())};
+      std::ranges::copy(input_tile(source, *problem, tile).values, values.begin());
     };
     Result<ProbeResult> probe = problem ? run_probe(**find_kernel(one.kernel), *problem, {}, inputs) : problem.error();
     if (!probe) {

@@ -137,6 +137,7 @@ namespace {
 /// The tensors of a check on the device, and what they must hold in the end.
 struct Given {
   DeviceProblem tensors;
+  HostInputs inputs;
   HostReference expected;
 };
 
@@ -149,6 +150,7 @@ Result<Given> given(const KernelInfo& kernel, const AttentionProblem& problem, s
   Result<DeviceProblem> tensors = DeviceProblem::make(kernel, problem, inputs);
   if (!tensors) return tensors.error();
   made.tensors = std::move(*tensors);
+  made.inputs = std::move(inputs);
   return made;
 }
 
@@ -167,15 +169,45 @@ Result<KernelCheck> compared(const KernelInfo& kernel, const AttentionProblem& p
   return result;
 }
 
-/// Compares the probe's m and l of the followed row, after its last tile, with float64.
-void compare_row(const KernelInfo& kernel, const ProbeResult& probe, const HostReference& expected, KernelCheck& check) {
+void fail_probed(const KernelInfo& kernel, KernelCheck& check, std::string_view sentence) {
+  check.holds = false;
+  check.sentence = fmt::format("kernel {}, probed: {}", kernel.id, sentence);
+}
+
+/// Compares the probe's S, P, dP and dS of the followed row with float64, key by key. The kernel makes them in fp32, from D of the
+/// rounded O, so the bound is the same for both types.
+void compare_pairs(const KernelInfo& kernel, const ProbeResult& probe, const Given& made, KernelCheck& check) {
+  const AttentionProblem& p = probe.problem;
+  const std::int64_t row = probe.plane * p.seq_q + probe.query;
+  double d = 0;
+  for (std::int64_t i = row * p.head_dim; i < (row + 1) * p.head_dim; ++i)
+    d += static_cast<double>(from_bits(p.dtype, made.inputs.o[static_cast<std::size_t>(i)])) *
+         static_cast<double>(from_bits(p.dtype, made.inputs.d_o[static_cast<std::size_t>(i)]));
+  if (std::ssize(probe.pairs) != p.visible_keys(probe.query))
+    return fail_probed(kernel, check,
+                       fmt::format("query {} of head {} has {} pairs", probe.query, probe.plane, probe.pairs.size()));
+  constexpr double within = 1e-4;  // up to 8 steps of 16 products, each truncated to 2^-18 of sums below 64
+  for (std::size_t key = 0; key < probe.pairs.size(); ++key) {
+    const ProbedPair& got = probe.pairs[key];
+    const std::size_t at = static_cast<std::size_t>(row * p.seq_kv) + key;
+    const double s = made.expected.s[at], weight = made.expected.p[at], d_p = made.expected.d_p[at], d_s = weight * (d_p - d);
+    const auto is_off = [](double value, double wanted, double least) {
+      return !(std::fabs(value - wanted) <= within * std::max(std::fabs(wanted), least));
+    };
+    if (is_off(got.s, s, 1) || is_off(got.p, weight, 0) || is_off(got.d_p, d_p, 1) || is_off(got.d_s, d_s, weight))
+      return fail_probed(kernel, check,
+                         fmt::format("key {} of query {} of head {} has S {}, P {}, dP {} and dS {}, not {}, {}, {} and {}", key,
+                                     probe.query, probe.plane, got.s, got.p, got.d_p, got.d_s, s, weight, d_p, d_s));
+  }
+}
+
+/// Compares the probe's m and l of the followed row, after its last tile, with float64; of a backward kernel its pairs.
+void compare_row(const KernelInfo& kernel, const ProbeResult& probe, const Given& made, KernelCheck& check) {
+  const HostReference& expected = made.expected;
   const auto index = static_cast<std::size_t>(probe.plane * probe.problem.seq_q + probe.query);
   const double m = expected.m[index], l = expected.l[index];
   const bool empty = l == 0;
-  const auto fail = [&](std::string sentence) {
-    check.holds = false;
-    check.sentence = fmt::format("kernel {}, probed: {}", kernel.id, sentence);
-  };
+  const auto fail = [&](const std::string& sentence) { fail_probed(kernel, check, sentence); };
   std::int64_t seen = 0;
   for (const ProbedBlock& block : probe.blocks) seen += block.end_ns >= block.start_ns;
   std::int64_t blocks = 0;
@@ -183,6 +215,7 @@ void compare_row(const KernelInfo& kernel, const ProbeResult& probe, const HostR
   for (const ProbeShape& shape : probe_shapes(kernel, probe.problem)) blocks += shape.blocks, stay = stay || shape.blocks_stay;
   if (stay ? seen == 0 || seen > blocks : seen != blocks)
     return fail(fmt::format("{} of {} blocks said when they ran", seen, blocks));
+  if (kernel.pass == Pass::backward) return compare_pairs(kernel, probe, made, check);
   if (probe.steps.empty() || empty)
     return probe.steps.empty() == empty
                ? void()
@@ -225,7 +258,7 @@ Result<KernelCheck> check_probed_kernel(const KernelInfo& kernel, const Attentio
   if (!records) return records.error();
   decode_probe(*records, shapes, probe);
   Result<KernelCheck> check = compared(kernel, problem, *made);
-  if (check) compare_row(kernel, probe, made->expected, *check);
+  if (check) compare_row(kernel, probe, *made, *check);
   return check;
 }
 

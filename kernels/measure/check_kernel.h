@@ -27,7 +27,7 @@ struct KernelCheck {
 Result<KernelCheck> check_kernel(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed);
 
 /// Checks the probed kernel too: its outputs, that every block recorded where it ran, and that the followed row ends with the
-/// float64 m and l. The seed picks the row.
+/// float64 m and l; of a backward kernel that its S, P, dP and dS are those of float64. The seed picks the row.
 /// Errors   those of launching; a kernel without a probe
 Result<KernelCheck> check_probed_kernel(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed);
 

@@ -60,6 +60,7 @@ Result<DeviceProblem> DeviceProblem::allocate(const KernelInfo& kernel, const At
   const TileShape tile = kernel.tile(problem);
   DeviceProblem on_device;
   on_device.kernel_ = &kernel;
+  on_device.type_ = problem.dtype;
   on_device.outputs_ = outputs_of(kernel, problem);
   on_device.scratch_ = scratch_of(kernel, problem);
   if (kernel.sum_copies != nullptr) {
@@ -182,6 +183,19 @@ DeviceTensors DeviceProblem::tensors() const {
 Status DeviceProblem::write_plane(Tensor tensor, std::int64_t plane, const std::vector<std::uint16_t>& bits) {
   const auto bytes = static_cast<std::int64_t>(bits.size() * sizeof(std::uint16_t));
   return memory_[place(tensor)].write(bits.data(), bytes, plane * bytes);
+}
+
+Status DeviceProblem::write_row(Tensor tensor, std::int64_t row, std::span<const float> values) {
+  DeviceMemory& memory = memory_[place(tensor)];
+  const std::int64_t count = std::ssize(values);
+  if (type_of(tensor, type_) == DataType::fp32) {
+    constexpr std::int64_t bytes = sizeof(float);
+    return memory.write(values.data(), count * bytes, row * count * bytes);
+  }
+  std::vector<std::uint16_t> bits;
+  for (const float value : values) bits.push_back(to_bits(type_, value));
+  constexpr std::int64_t bytes = sizeof(std::uint16_t);
+  return memory.write(bits.data(), count * bytes, row * count * bytes);
 }
 
 Status DeviceProblem::poison() {

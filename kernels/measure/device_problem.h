@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "kernels/kernel_table.h"
@@ -21,6 +22,11 @@ class DeviceProblem {
   DeviceTensors tensors() const;
   /// Replaces one plane of an input without padding; `bits` holds its rows one after another.
   Status write_plane(Tensor tensor, std::int64_t plane, const std::vector<std::uint16_t>& bits);
+  /// Replaces one row of an input without padding, of all its rows.
+  Status write_row(Tensor tensor, std::int64_t row, std::span<const float> values);
+  /// Runs the forward kernel of a backward kernel. Results that are no inputs go to outputs of the same size, which are poisoned
+  /// again.
+  Status run_forward(const AttentionProblem& problem);
   /// Fills every output with NaNs again.
   Status poison();
   const DeviceMemory& memory(Tensor tensor) const { return memory_[tensor.index()]; }
@@ -28,12 +34,10 @@ class DeviceProblem {
 
  private:
   static Result<DeviceProblem> allocate(const KernelInfo& kernel, const AttentionProblem& problem);
-  /// Runs the forward kernel of a backward kernel. Results that are no inputs go to outputs of the same size, which are poisoned
-  /// again.
-  Status run_forward(const AttentionProblem& problem);
   const KernelInfo* kernel_ = nullptr;
   std::vector<Tensor> outputs_, scratch_;
   int sum_copies_ = 1;  // of dQ_acc
+  DataType type_ = DataType::fp16;
   std::array<DeviceMemory, most_tensors> memory_;
 };
 

@@ -12,7 +12,7 @@
 #include "kernels/measure/timing.h"
 #include "sim/core/element.h"
 #include "sim/core/refuse.h"
-#include "sim/programs/attention_tensors.h"
+#include "sim/programs/backward_tensors.h"
 
 namespace tilescope {
 
@@ -144,6 +144,19 @@ void add_steps(const ProbeRecords& records, const ProbeShape& shape, ProbeResult
   }
 }
 
+/// Adds the keys that the row sees. The kernel holds dP - D, and Q K^T without the scale.
+void add_pairs(const ProbeRecords& records, const ProbeShape& shape, ProbeResult& result) {
+  if (shape.keys == 0) return;
+  const std::int64_t seen = result.problem.visible_keys(result.query);
+  for (std::int64_t key = 0; key < seen; ++key) {
+    const auto number = [&](PairNumber what) {
+      return static_cast<double>(records.row[static_cast<std::size_t>(key * probe_pair_numbers) + static_cast<std::size_t>(what)]);
+    };
+    result.pairs.push_back({number(PairNumber::score) * result.problem.scale(), number(PairNumber::probability),
+                            number(PairNumber::d_p_minus_d) - number(PairNumber::minus_d), number(PairNumber::d_s)});
+  }
+}
+
 }  // namespace
 
 void decode_probe(std::span<const ProbeRecords> records, std::span<const ProbeShape> shapes, ProbeResult& result) {
@@ -168,12 +181,14 @@ void decode_probe(std::span<const ProbeRecords> records, std::span<const ProbeSh
   result.sm_clock_hz = clock_of(by_sm);
   result.sm_blocks.clear();
   result.steps.clear();
+  result.pairs.clear();
   result.roles.clear();
   for (std::size_t launch = 0; launch < records.size(); ++launch) {
     const bool has_roles = !shapes[launch].roles.empty();
     result.roles.insert(result.roles.end(), shapes[launch].roles.begin(), shapes[launch].roles.end());
     (has_roles ? add_sm_blocks_of_roles : add_sm_blocks)(records[launch], shapes[launch], static_cast<int>(launch), by_sm, result);
     add_steps(records[launch], shapes[launch], result);
+    add_pairs(records[launch], shapes[launch], result);
   }
   std::sort(result.sm_blocks.begin(), result.sm_blocks.end(),
             [](const ProbedSmBlock& a, const ProbedSmBlock& b) { return a.start_cycles < b.start_cycles; });
@@ -183,13 +198,15 @@ namespace {
 
 /// Writes the caller's numbers to the planes that the followed row depends on.
 Status write_inputs(const AttentionProblem& p, std::int64_t plane, const ProbeInputs& inputs, DeviceProblem& tensors) {
-  const struct {
+  struct Part {
     Tensor tensor;
     std::int64_t plane, rows;
-  } parts[] = {
+  };
+  std::vector<Part> parts = {
       {tensors::q, plane, p.seq_q}, {tensors::k, p.kv_plane_of(plane), p.seq_kv}, {tensors::v, p.kv_plane_of(plane), p.seq_kv}};
+  if (p.pass == Pass::backward) parts.push_back({tensors::d_o, plane, p.seq_q});
   std::vector<float> values(static_cast<std::size_t>(p.head_dim));
-  for (const auto& part : parts) {
+  for (const Part& part : parts) {
     std::vector<std::uint16_t> bits;
     bits.reserve(static_cast<std::size_t>(part.rows * p.head_dim));
     for (std::int64_t row = 0; row < part.rows; ++row) {
@@ -197,6 +214,23 @@ Status write_inputs(const AttentionProblem& p, std::int64_t plane, const ProbeIn
       for (const float value : values) bits.push_back(to_bits(p.dtype, value));
     }
     if (Status written = tensors.write_plane(part.tensor, part.plane, bits); !written) return written;
+  }
+  return Done{};
+}
+
+/// Makes the results of the forward pass again, and writes the caller's to the followed row: the caller's O is rounded from another
+/// sum than the kernel's.
+Status write_forward_results(const KernelInfo& kernel, const ProbeResult& result, const ProbeInputs& inputs,
+                             DeviceProblem& tensors) {
+  if (kernel.forward.empty()) return Done{};
+  if (Status ran = tensors.run_forward(result.problem); !ran) return ran;
+  const std::span<const Tensor> left = (*find_kernel(kernel.forward))->outputs;
+  for (const Tensor tensor : kernel.inputs) {
+    if (std::ranges::find(left, tensor) == left.end()) continue;
+    std::vector<float> values(tensor->cols == Axis::head ? static_cast<std::size_t>(result.problem.head_dim) : 1);
+    inputs(tensor, result.plane, result.query, values);
+    if (Status written = tensors.write_row(tensor, result.plane * result.problem.seq_q + result.query, values); !written)
+      return written;
   }
   return Done{};
 }
@@ -271,8 +305,10 @@ Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& 
   if (Status fits = supports(kernel, problem); !fits) return fits.error();
   const std::vector<ProbeShape> shapes = probe_shapes(kernel, problem);
   if (shapes.empty())
-    return refuse("kernel {} has no probe: flash2, flash1, standard and the rungs to Hopper have, use {} flash2", kernel.id,
-                  Setting::algorithm);
+    return refuse(
+        "kernel {} has no probe: flash2, flash1, standard, the rungs to Hopper and the "
+        "flash2_backward kernels have, use {} flash2",
+        kernel.id, Setting::algorithm);
   const Result<DeviceInfo> device = find_device();
   if (!device) return device.error();
   ProbeResult result;
@@ -294,8 +330,10 @@ Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& 
 
   Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, problem, inputs_seed);
   if (!tensors) return tensors.error();
-  if (inputs)
+  if (inputs) {
     if (Status written = write_inputs(problem, result.plane, inputs, *tensors); !written) return written.error();
+    if (Status written = write_forward_results(kernel, result, inputs, *tensors); !written) return written.error();
+  }
   Result<ProbeRun> run = ProbeRun::make(kernel, problem, tensors->tensors(), shapes, place);
   if (!run) return run.error();
   const LaunchPlan plain = kernel.plan(problem, tensors->tensors());

@@ -25,6 +25,10 @@ void elements(auto& fields, SameAs<ProbedStep> auto& s) {
   fields(s.m), fields(s.l), fields(s.alpha);
 }
 
+void elements(auto& fields, SameAs<ProbedPair> auto& p) {
+  fields(p.s), fields(p.p), fields(p.d_p), fields(p.d_s);
+}
+
 void elements(auto& fields, SameAs<BandwidthSample> auto& s) {
   fields(s.start_ns), fields(s.end_ns), fields(s.read_bytes), fields(s.write_bytes);
 }
@@ -45,7 +49,8 @@ void describe(auto& fields, SameAs<ProbeResult> auto& p) {
   fields("launches", p.launches);
   fields("sm", p.sm), fields("row_launch", p.row_launch), fields("block", p.block), fields("row", p.row);
   fields("plane", p.plane), fields("query", p.query);
-  fields("steps", p.steps), fields("blocks", p.blocks), fields.unless_empty("roles", p.roles), fields("sm_blocks", p.sm_blocks);
+  fields("steps", p.steps), fields.unless_empty("pairs", p.pairs), fields("blocks", p.blocks),
+      fields.unless_empty("roles", p.roles), fields("sm_blocks", p.sm_blocks);
 }
 
 void describe(auto& fields, SameAs<BandwidthRecord> auto& r) {
@@ -53,6 +58,24 @@ void describe(auto& fields, SameAs<BandwidthRecord> auto& r) {
   fields("problem", r.problem), fields("tile", r.tile), fields("interval_ns", r.interval_ns), fields("kernel_ns", r.kernel_ns);
   fields("samples", r.samples);
 }
+
+namespace {
+
+/// Whether the pairs are those of the keys that the row sees; a forward kernel has none.
+Status check_pairs(const ProbeResult& probe) {
+  if (probe.pairs.empty()) return Done{};
+  const AttentionProblem& problem = probe.problem;
+  if (problem.pass != Pass::backward)
+    return refuse("the probe is not sound: it has pairs, and its pass is {}", to_string(problem.pass));
+  if (probe.plane >= problem.query_planes() || probe.query >= problem.seq_q)
+    return refuse("the probe is not sound: query {} of head {} is not there", probe.query, probe.plane);
+  const std::int64_t keys = problem.visible_keys(probe.query);
+  if (std::ssize(probe.pairs) != keys)
+    return refuse("the probe is not sound: it has {} pairs, and the row sees {} keys", probe.pairs.size(), keys);
+  return Done{};
+}
+
+}  // namespace
 
 std::string to_json(const ProbeResult& probe) {
   return recorded_text(probe, probe_schema, record_list);
@@ -71,6 +94,7 @@ Result<ProbeResult> probe_from_json(std::string_view text) {
         return refuse("the probe is not sound: block {} has a stage of line {}, and there are {}", block.block, interval.warp,
                       lines);
   }
+  if (Status sound = check_pairs(*probe); !sound) return sound.error();
   return probe;
 }
 std::string to_json(const BandwidthRecord& record) {

@@ -30,6 +30,8 @@ Result<ProbeRun> ProbeRun::make(const KernelInfo& kernel, const AttentionProblem
                                 std::span<const ProbeShape> shapes, const ProbedPlace& place) {
   ProbeRun run;
   std::vector<ProbeBuffers> addresses;
+  const ProbeShape& own_rows = shapes[static_cast<std::size_t>(row_launch_of(shapes))];
+  const std::int64_t plane = place.block / own_rows.blocks_a_plane(), query = own_rows.first_row(place.block) + place.row;
   for (const ProbeShape& shape : shapes) {
     const std::int64_t roles = std::ssize(shape.roles);
     const std::int64_t slot_bytes = (roles > 0 ? roles * role_words : shape.warps * (shape.iterations + 1) * probe_events) * word;
@@ -38,7 +40,7 @@ Result<ProbeRun> ProbeRun::make(const KernelInfo& kernel, const AttentionProblem
     const std::pair<DeviceMemory*, std::int64_t> sizes[] = {
         {&own.blocks, shape.blocks * probe_block_numbers * word},
         {&own.ticks, slots * slot_bytes},
-        {&own.row, shape.steps * probe_row_numbers * static_cast<std::int64_t>(sizeof(float))},
+        {&own.row, (shape.steps * probe_row_numbers + shape.keys * probe_pair_numbers) * static_cast<std::int64_t>(sizeof(float))},
         {&own.slots, std::max<std::int64_t>(1, roles) * word}};
     for (const auto& [memory, bytes] : sizes) {
       Result<DeviceMemory> made = zeroed(bytes);
@@ -49,8 +51,8 @@ Result<ProbeRun> ProbeRun::make(const KernelInfo& kernel, const AttentionProblem
     addresses.push_back({own.blocks.address(), own.ticks.address(), own.row.address(), own.slots.address(), place.sm,
                          static_cast<int>(shape.iterations), static_cast<int>(slots),
                          shape.steps > 0 ? static_cast<int>(place.block) : none, static_cast<int>(place.row),
-                         static_cast<int>(roles), roles > 0 ? static_cast<int>(place.block / shape.blocks_a_plane()) : none,
-                         roles > 0 ? static_cast<int>(shape.first_row(place.block) + place.row) : none});
+                         static_cast<int>(roles), roles > 0 ? static_cast<int>(plane) : none,
+                         roles > 0 ? static_cast<int>(query) : none, shape.keys > 0 ? plane * problem.seq_q + query : none});
   }
   run.plan_ = kernel.plan_probed(problem, tensors, addresses);
   return run;

@@ -16,6 +16,11 @@ constexpr ProbeStage flash1_stages[] = {load, scores, softmax, product, store};
 constexpr ProbeStage scores_stages[] = {load, scores, store};
 constexpr ProbeStage softmax_stages[] = {load, softmax, store};
 constexpr ProbeStage output_stages[] = {wait, copy, product};
+constexpr ProbeStage row_dot_stages[] = {row_dots};
+constexpr ProbeStage convert_stages[] = {convert};
+// With d = 64 a warp has all queries of its keys; with d = 128 two warps share them.
+constexpr ProbeStage adding_stages[] = {wait, pairs, d_q_part};
+constexpr ProbeStage shared_adding_stages[] = {wait, pairs, other_half, d_q_part};
 
 // As the simulated lanes are named. hopper_wgmma has no roles: its two groups do the same.
 constexpr std::string_view hopper_roles[] = {"producer", "consumer 0", "consumer 1", "consumer 2"};
@@ -71,6 +76,42 @@ std::vector<ProbeShape> standard_probe_shapes(const AttentionProblem& p, const T
 
 namespace {
 
+/// Returns the launch of D and that of the gradients, with `more_blocks` a key head beside those of its key tiles.
+std::vector<ProbeShape> backward_shapes(const AttentionProblem& p, const TileShape& tile, std::span<const ProbeStage> stages,
+                                        std::int64_t more_blocks) {
+  constexpr std::int64_t warp_keys = 32, warp_columns = 64;
+  const std::int64_t queries = query_tiles(p, tile);
+  const ProbeShape rows{"row dots", 4, p.query_planes() * queries, 1, row_dot_stages, 0, p.seq_q, tile.block_q, tile.block_q};
+  ProbeShape gradients{"gradients", static_cast<int>(tile.block_kv / warp_keys * (p.head_dim / warp_columns)),
+                       p.kv_planes() * (key_tiles(p, tile) + more_blocks), p.heads / p.kv_heads * queries, stages};
+  gradients.keys = p.seq_kv;
+  return {rows, gradients};
+}
+
+}  // namespace
+
+std::vector<ProbeShape> flash2_backward_probe_shapes(const AttentionProblem& p, const TileShape& tile) {
+  const std::span<const ProbeStage> stages = p.head_dim == 64 ? std::span<const ProbeStage>(adding_stages) : shared_adding_stages;
+  std::vector<ProbeShape> shapes = backward_shapes(p, tile, stages, 0);
+  shapes.push_back({"convert dQ", 4, p.query_planes() * query_tiles(p, tile), 1, convert_stages});
+  return shapes;
+}
+
+std::vector<ProbeShape> deterministic_probe_shapes(const AttentionProblem& p, const TileShape& tile) {
+  std::vector<ProbeShape> shapes = flash2_backward_probe_shapes(p, tile);
+  shapes[1].blocks_stay = true;  // for a run of key tiles, as long as the copies of dQ_acc make it
+  shapes[1].iterations *= key_tiles(p, tile);
+  return shapes;
+}
+
+std::vector<ProbeShape> two_pass_probe_shapes(const AttentionProblem& p, const TileShape& tile) {
+  const std::span<const ProbeStage> all = shared_adding_stages;
+  // A block that owns queries records one stage, the whole of its work.
+  return backward_shapes(p, tile, all.first(p.head_dim == 64 ? 2 : 3), p.heads / p.kv_heads * query_tiles(p, tile));
+}
+
+namespace {
+
 ProbeShape hopper_shape(const AttentionProblem& p, const TileShape& tile, std::span<const std::string_view> roles) {
   ProbeShape shape{"attention", static_cast<int>(group_warps * std::ssize(roles)), p.query_planes() * query_tiles(p, tile)};
   shape.steps = key_tiles(p, tile);
@@ -105,7 +146,7 @@ std::vector<ProbeShape> probe_shapes(const KernelInfo& kernel, const AttentionPr
 }
 
 int row_launch_of(std::span<const ProbeShape> shapes) {
-  const auto found = std::find_if(shapes.begin(), shapes.end(), [](const ProbeShape& shape) { return shape.steps > 0; });
+  const auto found = std::find_if(shapes.begin(), shapes.end(), [](const ProbeShape& shape) { return shape.tile_rows > 0; });
   return static_cast<int>(found - shapes.begin());
 }
 

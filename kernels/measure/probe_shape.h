@@ -24,6 +24,7 @@ struct ProbeShape {
 
   std::span<const std::string_view> roles;  // of a kernel whose warps have roles: instead of `warps` and `stages`
   bool blocks_stay = false;                 // a block has many tiles
+  std::int64_t keys = 0;                    // of a backward kernel: the blocks of this launch record a row's pairs with all keys
 
   std::int64_t blocks_a_plane() const;
   std::int64_t first_row(std::int64_t block) const;  // within its plane
@@ -36,13 +37,16 @@ struct ProbeShape {
 std::vector<ProbeShape> standard_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 std::vector<ProbeShape> flash1_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 std::vector<ProbeShape> flash2_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
+std::vector<ProbeShape> flash2_backward_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
+std::vector<ProbeShape> deterministic_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
+std::vector<ProbeShape> two_pass_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 std::vector<ProbeShape> hopper_wgmma_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 std::vector<ProbeShape> hopper_roles_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 std::vector<ProbeShape> hopper_persistent_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 
 /// Returns one shape a launch; none for a kernel without a probe.
 std::vector<ProbeShape> probe_shapes(const KernelInfo& kernel, const AttentionProblem& problem);
-/// Returns the index of the launch that has the statistics.
+/// Returns the index of the launch whose blocks own query rows.
 int row_launch_of(std::span<const ProbeShape> shapes);
 
 }  // namespace tilescope

@@ -1,6 +1,7 @@
 // What a real kernel recorded about itself. No CUDA here, so any machine can read it.
 //
-//   ProbeResult       where and when each block ran, the stages of the warps of one SM, and m, l and alpha of one row
+//   ProbeResult       where and when each block ran, the stages of the warps of one SM, and of one row m, l and alpha; of a
+//                     backward kernel S, P, dP and dS
 //   BandwidthRecord   HBM bandwidth over the life of a kernel, sampled from outside
 #pragma once
 
@@ -16,10 +17,10 @@
 namespace tilescope {
 
 /// In the order of ProbeStage.
-inline constexpr std::array probe_stage_names =
-    std::to_array<std::string_view>({"prologue", "wait",      "scores",      "copy_k",       "softmax", "copy_v",      "product",
-                                     "store",    "load",      "copy",        "wait_empty",   "copy_q",  "wait_q",      "wait_k",
-                                     "wait_v",   "wait_turn", "wait_scores", "wait_product", "rescale", "wait_groups", "ticket"});
+inline constexpr std::array probe_stage_names = std::to_array<std::string_view>(
+    {"prologue", "wait",        "scores", "copy_k",   "softmax", "copy_v",     "product",   "store",       "load",
+     "copy",     "wait_empty",  "copy_q", "wait_q",   "wait_k",  "wait_v",     "wait_turn", "wait_scores", "wait_product",
+     "rescale",  "wait_groups", "ticket", "row_dots", "pairs",   "other_half", "d_q_part",  "convert"});
 static_assert(probe_stage_names.size() == probe_stages, "every stage has a name");
 
 struct ProbeInterval {
@@ -56,6 +57,13 @@ struct ProbedStep {
   bool operator==(const ProbedStep&) const = default;
 };
 
+/// One key of the probed row of a backward kernel, in fp32 before anything is rounded.
+/// Units  s is a scaled score; d_p is what the kernel subtracts D from
+struct ProbedPair {
+  double s = 0, p = 0, d_p = 0, d_s = 0;
+  bool operator==(const ProbedPair&) const = default;
+};
+
 /// The cost of the probe: the time of a launch without and with it, by events.
 struct ProbedLaunch {
   std::string name;
@@ -75,10 +83,11 @@ struct ProbeResult {
   int sm = 0;
   std::vector<std::string> roles;  // of kernels whose warps have roles: what each line of a block shows, as the program names it
   std::vector<ProbedSmBlock> sm_blocks;
-  int row_launch = 0;                 // launch that computes the softmax
+  int row_launch = 0;                 // launch whose blocks own query rows: it computes the softmax, or D
   std::int64_t block = 0, row = 0;    // block of that launch, and the probed row inside the block
   std::int64_t plane = 0, query = 0;  // the same row in the problem: plane (batch x head) and query
   std::vector<ProbedStep> steps;
+  std::vector<ProbedPair> pairs;  // of a backward kernel: the keys that the row sees, from the first on
   bool operator==(const ProbeResult&) const = default;
 };
 

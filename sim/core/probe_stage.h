@@ -29,7 +29,12 @@ enum class ProbeStage : unsigned char {
   rescale,       // O times alpha, and P rounded
   wait_groups,   // until all groups have read a tile
   ticket,        // until the next tile is drawn
+  row_dots,      // of a backward kernel: D of a query tile
+  pairs,         // S, P, dP and dS of a pair of tiles, and their products
+  other_half,    // what the other warp's half of P and dS adds to dV and dK
+  d_q_part,      // dS K, added to dQ
+  convert,       // dQ from its sums
 };
-inline constexpr int probe_stages = static_cast<int>(ProbeStage::ticket) + 1;
+inline constexpr int probe_stages = static_cast<int>(ProbeStage::convert) + 1;
 
 }  // namespace tilescope

@@ -1,7 +1,9 @@
 // Probes: what the device wrote is understood, written and read back.
 #include "kernels/measure/probe.h"
 
+#include <algorithm>
 #include <limits>
+#include <span>
 
 #include <doctest/doctest.h>
 
@@ -50,6 +52,34 @@ ProbeResult some_result() {
   result.tile = {128, 128};
   result.sm = 4;
   decode_probe(std::vector{some_records()}, shapes_of("flash2", two_tiles()), result);
+  return result;
+}
+
+/// Two heads of a backward pass, two tiles of keys and four of queries.
+AttentionProblem backward_tiles(bool causal) {
+  AttentionProblem problem = two_tiles();
+  problem.heads = problem.kv_heads = 2;
+  problem.pass = Pass::backward;
+  problem.causal = causal;
+  return problem;
+}
+
+/// Query 100 of head 1. S without the scale is 8 at key 0 and grows by 1 a key; P, dP - D, dS and D are the same for all keys.
+ProbeResult some_pairs(bool causal) {
+  ProbeResult result;
+  result.kernel = "flash2_backward";
+  result.problem = backward_tiles(causal);
+  result.tile = {64, 128};
+  result.plane = 1;
+  result.query = 100;
+  const std::vector<ProbeShape> shapes = shapes_of("flash2_backward", result.problem);
+  result.row_launch = row_launch_of(shapes);
+  std::vector<ProbeRecords> records(shapes.size());
+  for (std::size_t launch = 0; launch < shapes.size(); ++launch)
+    records[launch].blocks.assign(static_cast<std::size_t>(shapes[launch].blocks) * probe_block_numbers, 0);
+  for (int key = 0; key < 256; ++key)
+    for (const float number : {8.0F + static_cast<float>(key), 0.5F, 3.0F, 1.5F, -2.0F}) records[1].row.push_back(number);
+  decode_probe(records, shapes, result);
   return result;
 }
 
@@ -225,7 +255,7 @@ TEST_CASE("probe: every row of every plane has one block, which has that row, in
           CHECK(row < shape.rows(block));
         }
     }
-  CHECK(kernels == 12);  // flash2, flash1, standard, and the rungs to Hopper
+  CHECK(kernels == 15);  // flash2, flash1, standard, the rungs to Hopper, and the backward kernels of flash2
 }
 
 TEST_CASE("probe: a launch has the blocks that its kernel is launched with") {
@@ -290,7 +320,7 @@ TEST_CASE("probe: a stage, role, warp or launch that is not there is refused in 
   };
   ProbeResult bad = result;
   bad.sm_blocks[0].intervals[3].stage = static_cast<ProbeStage>(probe_stages);
-  CHECK(refused(bad) == "the probe is not sound: sm_blocks[0].intervals[3][0] is no stage: they are 0 to 20");
+  CHECK(refused(bad) == "the probe is not sound: sm_blocks[0].intervals[3][0] is no stage: they are 0 to 25");
   bad = result;
   bad.sm_blocks[0].intervals[3].warp = 32;
   CHECK(refused(bad) == "the probe is not sound: block 0 has a stage of line 32, and there are 32");
@@ -300,6 +330,57 @@ TEST_CASE("probe: a stage, role, warp or launch that is not there is refused in 
   bad = result;
   bad.launches.clear();
   CHECK(refused(bad) == "the probe is not sound: block 0 is of launch 0, and there are 0");
+}
+
+TEST_CASE("probe: the pairs of a backward kernel have a scaled S and the whole dP, and end at the last key that the row sees") {
+  for (const bool causal : {false, true}) {
+    const ProbeResult result = some_pairs(causal);
+    REQUIRE(result.pairs.size() == (causal ? 101U : 256U));  // query 100 of 256 keys
+    CHECK(result.pairs[0] == ProbedPair{0.125 * 8, 0.5, 3.0 + 2.0, 1.5});
+    CHECK(result.pairs[100] == ProbedPair{0.125 * 108, 0.5, 3.0 + 2.0, 1.5});
+    CHECK(result.steps.empty());
+    CHECK(result.row_launch == 0);
+  }
+}
+
+TEST_CASE("probe: a block that owns keys records its iterations, each a pair of tiles") {
+  using enum ProbeStage;
+  const std::vector<ProbeStage> d64 = {wait, pairs, d_q_part}, d128 = {wait, pairs, other_half, d_q_part};
+  for (const std::int64_t d : {64, 128}) {
+    AttentionProblem problem = backward_tiles(false);
+    problem.heads = 6, problem.kv_heads = 2, problem.head_dim = d;
+    const std::vector<ProbeShape> adds = shapes_of("flash2_backward", problem),
+                                  two = shapes_of("flash2_backward_two_pass", problem);
+    REQUIRE(adds.size() == 3);
+    REQUIRE(two.size() == 2);
+    CHECK(std::ranges::equal(adds[1].stages, d == 64 ? d64 : d128));
+    CHECK(std::ranges::equal(two[1].stages, std::span(d == 64 ? d64 : d128).first(d == 64 ? 2 : 3)));
+    for (const ProbeShape& shape : {adds[1], two[1]}) {
+      CHECK(shape.keys == 256);
+      CHECK(shape.iterations == 3 * 4);  // a group of three heads, four query tiles of 64 rows
+    }
+  }
+}
+
+TEST_CASE("probe: pairs are written and read back, and those that cannot be are refused in a sentence") {
+  const ProbeResult result = some_pairs(true);
+  const Result<ProbeResult> read = probe_from_json(to_json(result));
+  REQUIRE_MESSAGE(read, read.error().sentence);
+  CHECK(*read == result);
+  CHECK(to_json(some_result()).find("pairs") == std::string::npos);
+  const auto refused = [&](auto change) {
+    ProbeResult bad = result;
+    change(bad);
+    const Result<ProbeResult> again = probe_from_json(to_json(bad));
+    REQUIRE_FALSE(again);
+    return again.error().sentence.text();
+  };
+  CHECK(refused([](ProbeResult& bad) { bad.pairs.pop_back(); }) ==
+        "the probe is not sound: it has 100 pairs, and the row sees 101 keys");
+  CHECK(refused([](ProbeResult& bad) { bad.problem.pass = Pass::forward; }) ==
+        "the probe is not sound: it has pairs, and its pass is forward");
+  CHECK(refused([](ProbeResult& bad) { bad.query = 256; }) == "the probe is not sound: query 256 of head 1 is not there");
+  CHECK(refused([](ProbeResult& bad) { bad.plane = 2; }) == "the probe is not sound: query 100 of head 2 is not there");
 }
 
 TEST_CASE("probe: a schema with control characters is quoted without them") {

@@ -14,7 +14,7 @@
 #include "kernels/measure/probe_shape.h"
 #include "sim/core/element.h"
 #include "sim/numerics/tile_machine.h"
-#include "sim/programs/attention_tensors.h"
+#include "sim/programs/backward_tensors.h"
 #include "tests/kernels/shipped_spec.h"
 
 using namespace tilescope;
@@ -32,14 +32,54 @@ std::vector<std::string> recorded(std::string_view part) {
   return texts;
 }
 
+double input(const ProbeResult& probe, Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t column) {
+  const AttentionProblem& p = probe.problem;
+  InputSource source;
+  source.seed = probe.seed;
+  return static_cast<double>(from_bits(p.dtype, to_bits(p.dtype, source.value(p, tensor, plane, row, column))));
+}
+
+/// S, P, dP and dS of one row in float64 from the numbers that the kernel was given; D is that of the rounded O.
+std::vector<ProbedPair> expected_pairs(const ProbeResult& probe) {
+  const AttentionProblem& p = probe.problem;
+  const std::int64_t keys = p.kv_plane_of(probe.plane);
+  std::vector<double> q, d_o;
+  for (std::int64_t c = 0; c < p.head_dim; ++c) {
+    q.push_back(input(probe, tensors::q, probe.plane, probe.query, c));
+    d_o.push_back(input(probe, tensors::d_o, probe.plane, probe.query, c));
+  }
+  std::vector<ProbedPair> pairs;
+  std::vector<double> o(q.size());
+  double sum = 0;
+  for (std::int64_t key = 0; key < p.visible_keys(probe.query); ++key) {
+    ProbedPair& pair = pairs.emplace_back();
+    std::vector<double> v;
+    for (std::size_t c = 0; c < q.size(); ++c) {
+      const auto column = static_cast<std::int64_t>(c);
+      v.push_back(input(probe, tensors::v, keys, key, column));
+      pair.s += q[c] * input(probe, tensors::k, keys, key, column) * p.scale();
+      pair.d_p += d_o[c] * v[c];
+    }
+    pair.p = std::exp(pair.s);
+    sum += pair.p;
+    for (std::size_t c = 0; c < q.size(); ++c) o[c] += pair.p * v[c];
+  }
+  double d = 0;
+  for (std::size_t c = 0; c < q.size(); ++c)
+    d += d_o[c] * static_cast<double>(from_bits(p.dtype, to_bits(p.dtype, static_cast<float>(o[c] / sum))));
+  for (ProbedPair& pair : pairs) {
+    pair.p /= sum;
+    pair.d_s = pair.p * (pair.d_p - d);
+  }
+  return pairs;
+}
+
 /// m, l and alpha of one row after each tile of keys, in float64 from the numbers that the kernel was given; standard has all keys
 /// in one step, and its scores are rounded on their way.
 std::vector<ProbedStep> expected_steps(const ProbeResult& probe) {
   const AttentionProblem& p = probe.problem;
-  InputSource source;
-  source.seed = probe.seed;
   const auto value = [&](Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t column) {
-    return static_cast<double>(from_bits(p.dtype, to_bits(p.dtype, source.value(p, tensor, plane, row, column))));
+    return input(probe, tensor, plane, row, column);
   };
   const bool in_one = probe.kernel == "standard";
   const std::int64_t plane = probe.plane, row = probe.query, visible = p.visible_keys(row);
@@ -94,6 +134,7 @@ TEST_CASE("recorded: m, l and alpha as the kernel saw them are those of float64 
   for (const std::string& text : texts) {
     const Result<ProbeResult> probe = probe_from_json(text);
     REQUIRE_MESSAGE(probe, probe.error().sentence);
+    if (!probe->pairs.empty()) continue;
     const std::vector<ProbedStep> expected = expected_steps(*probe);
     REQUIRE(probe->steps.size() == expected.size());
     // A score of standard that lies between two numbers of the type can be rounded either way: then m moves by one of its steps.
@@ -105,6 +146,29 @@ TEST_CASE("recorded: m, l and alpha as the kernel saw them are those of float64 
       CHECK(probe->steps[i].alpha == doctest::Approx(expected[i].alpha).epsilon(1e-5));  // 0 where there is one step
     }
   }
+}
+
+TEST_CASE("recorded: S, P, dP and dS as a backward kernel had them are those of float64 on the same inputs") {
+  int backward = 0;
+  for (const std::string& text : recorded("-probe-")) {
+    const Result<ProbeResult> probe = probe_from_json(text);
+    REQUIRE_MESSAGE(probe, probe.error().sentence);
+    if (probe->pairs.empty()) continue;
+    ++backward;
+    CAPTURE(probe->kernel);
+    const std::vector<ProbedPair> expected = expected_pairs(*probe);
+    REQUIRE(probe->pairs.size() == expected.size());
+    constexpr double within = 1e-4;  // up to 8 steps of 16 products, each truncated to 2^-18 of sums below 64
+    for (std::size_t key = 0; key < expected.size(); ++key) {
+      CAPTURE(key);
+      const ProbedPair &got = probe->pairs[key], &want = expected[key];
+      CHECK(std::fabs(got.s - want.s) <= within * std::max(1.0, std::fabs(want.s)));
+      CHECK(std::fabs(got.p - want.p) <= within * want.p);
+      CHECK(std::fabs(got.d_p - want.d_p) <= within * std::max(1.0, std::fabs(want.d_p)));
+      CHECK(std::fabs(got.d_s - want.d_s) <= within * std::max(want.p, std::fabs(want.d_s)));
+    }
+  }
+  CHECK(backward == 4);  // those of assets/suites/probes.txt
 }
 
 TEST_CASE("recorded: every block ran once, and the stages of each warp follow each other inside of their block") {

@@ -140,7 +140,8 @@ std::int64_t Measured::shown_query() const {
   const int op = lane.rest.op;
   const std::int32_t tile = op >= 0 ? block.operations[static_cast<std::size_t>(op)].q_tile : -1;
   const std::int64_t tile_first = std::max(0, tile) * program.tile().block_q;
-  const std::int64_t query = std::max<std::int64_t>(tile_first, block.domain.first) + from_.workspace.row;
+  const std::int64_t first = block.domain.axis == Axis::query ? std::max<std::int64_t>(tile_first, block.domain.first) : tile_first;
+  const std::int64_t query = first + from_.workspace.row;
   return std::clamp<std::int64_t>(query, 0, program.problem().seq_q - 1);
 }
 
@@ -148,9 +149,10 @@ std::int64_t Measured::shown_query() const {
 void Measured::choose_probe() {
   if (probes_.empty()) return;
   std::shared_ptr<const KnownProbe> best = probe_ != nullptr ? probe_ : probes_.front();
-  if (const BlockOperations* block = from_.derived.chosen().operations)
+  const Lane& lane = from_.derived.chosen();
+  if (const BlockOperations* block = lane.operations)
     for (const auto& known : probes_)
-      if (known->probe.plane == block->domain.plane && known->probe.query == shown_query()) {
+      if (known->probe.plane == query_plane(*block, lane.rest.op) && known->probe.query == shown_query()) {
         best = known;
         break;
       }
@@ -162,7 +164,8 @@ void Measured::choose_probe() {
 /// Has the tile machine run the block of the probe's row, on the numbers that the kernel read.
 void Measured::ask_for_comparison() {
   choose_probe();
-  if (probe_ == nullptr || compared_ != nullptr || compare_asked_ == probe_ || probe_->probe.steps.empty()) return;
+  if (probe_ == nullptr || compared_ != nullptr || compare_asked_ == probe_) return;
+  if (probe_->probe.steps.empty() && probe_->probe.pairs.empty()) return;
   compare_asked_ = probe_;
   from_.worker.submit(
       Queue::background, slots::compare, WorkKind::probe_comparison,
@@ -265,7 +268,7 @@ void Measured::measure() {
   what.inputs = from_.requested.fitting_inputs(what.request.problem);
   what.query = what.request.problem.seq_q - 1;  // of step 0: the row that sees most keys
   if (const BlockOperations* block = from_.derived.chosen().operations) {
-    what.plane = block->domain.plane;
+    what.plane = query_plane(*block, from_.derived.chosen().rest.op);
     what.query = shown_query();
   }
   from_.worker.submit(Queue::background, slots::measure, WorkKind::measurement,

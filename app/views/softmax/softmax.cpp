@@ -564,7 +564,8 @@ void draw_softmax_panel(const View& shown, Commands& commands) {
   const float whole = ImGui::GetContentRegionAvail().y, footer = theme.ui_small->FontSize + 3 * theme.scale;
   const float smallest = theme.mono->FontSize + 2 * theme.scale, gap = 3 * theme.scale;
   const auto count = static_cast<float>(lines.size());
-  const float kernel_rows = kernel_rows_height(view, whole - count * (smallest + gap) - footer - gap);
+  const float least_gradient = gradient_height(theme, figures.parts, 0, smallest);
+  const float kernel_rows = kernel_rows_height(view, whole - least_gradient - count * (smallest + gap) - footer - gap);
   const float gradient = gradient_height(theme, figures.parts, whole - kernel_rows - footer, smallest);
   const float room = whole - (kernel_rows > 0 ? kernel_rows + gap : 0) - gradient;
   const float line_height =
@@ -575,6 +576,13 @@ void draw_softmax_panel(const View& shown, Commands& commands) {
     views.column = chosen;
     commands.push(SetViews{views});
   };
+  const std::string word = kernel_rows > 0 ? std::string() : kernel_word(view);
+  const auto line_here = [&] {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    return Rect{at, {at.x + ImGui::GetContentRegionAvail().x, at.y + theme.ui_small->FontSize}};
+  };
+  // Beside the formula of dS there is room for the word; the line below the gradient may be out of the panel.
+  if (gradient > 0) draw_kernel_word(view, commands, line_here(), word);
   if (gradient > 0)
     if (const std::optional<int> clicked = draw_gradient(view, figures, view.workspace->views.column, gradient))
       choose_column(*clicked);
@@ -585,12 +593,13 @@ void draw_softmax_panel(const View& shown, Commands& commands) {
     if (ImGui::IsItemHovered()) under_mouse = figures.parts.output.tensor();
     if (clicked && columns > 0) choose_column((column + 1) % columns);
   }
-  const ImVec2 foot = ImGui::GetCursorScreenPos();
-  const Rect foot_line = {foot, {foot.x + ImGui::GetContentRegionAvail().x, foot.y + theme.ui_small->FontSize}};
-  const std::string word = kernel_rows > 0 ? std::string() : kernel_word(view);
-  const float taken = word.empty() ? 0 : text_width(theme.ui_small, word) + 10 * theme.scale;
-  draw_footer(view, figures, foot_line.width() - taken);
-  kernel_rows > 0 ? draw_kernel_rows(view, commands, kernel_rows) : draw_kernel_word(view, commands, foot_line, word);
+  const Rect foot_line = line_here();
+  const bool word_below = gradient <= 0 && !word.empty();
+  draw_footer(view, figures, foot_line.width() - (word_below ? text_width(theme.ui_small, word) + 10 * theme.scale : 0));
+  if (kernel_rows > 0)
+    draw_kernel_rows(view, commands, kernel_rows);
+  else if (word_below)
+    draw_kernel_word(view, commands, foot_line, word);
   light_tensor(view, commands, under_mouse);
   ImGui::PopStyleVar();
 }

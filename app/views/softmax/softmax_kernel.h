@@ -1,4 +1,5 @@
-// The recorded row at the bottom of the softmax panel: m, l and alpha of the kernel and of the tile machine.
+// The recorded row at the bottom of the softmax panel, of the kernel and of the tile machine: m, l and alpha, or S, P, dP and dS of
+// a backward pass.
 #pragma once
 
 #include "app/ui/widgets.h"
@@ -24,5 +25,8 @@ struct ShownBeside {
 ShownBeside shown_beside(const SessionView& view);
 /// Returns the compared step: the current key tile of the row's block, or the last.
 std::size_t compared_step(const SessionView& view);
+/// Returns the compared key of a backward pass: the chosen one of the current key tile, or that with the largest difference while
+/// another row is shown.
+std::size_t compared_key(const SessionView& view);
 
 }  // namespace tilescope

@@ -8,6 +8,7 @@
 #include "app/ui/say.h"
 #include "sim/analysis/format.h"
 #include "sim/core/units.h"
+#include "sim/programs/backward_tensors.h"
 
 namespace tilescope {
 
@@ -57,6 +58,16 @@ const char* stage_text(ProbeStage stage) {
       return tr("Wait for the other group");
     case ProbeStage::ticket:
       return tr("Wait for a ticket");
+    case ProbeStage::row_dots:
+      return tr("D = rowsum(dO ∘ O)");
+    case ProbeStage::pairs:
+      return tr("S, P, dP, dS, and their products");
+    case ProbeStage::other_half:
+      return tr("dV and dK, from the other warp's P and dS");
+    case ProbeStage::d_q_part:
+      return tr("dQ_acc += dS K");
+    case ProbeStage::convert:
+      return tr("dQ = dQ_acc");
   }
   return "";
 }
@@ -105,6 +116,15 @@ ImU32 stage_color(const Theme& theme, ProbeStage stage) {
       return theme.color(Meaning::row_max);
     case ProbeStage::ticket:
       return wait(WaitCause::launch);
+    case ProbeStage::row_dots:
+      return theme.color(tensors::row_dot);
+    case ProbeStage::pairs:
+      return theme.color(tensors::d_s);
+    case ProbeStage::other_half:
+      return theme.color(tensors::d_k);
+    case ProbeStage::d_q_part:
+    case ProbeStage::convert:
+      return theme.color(tensors::d_q);
   }
   return 0;
 }
@@ -139,14 +159,23 @@ std::string provenance(const KnownProbe& known, const Simulation& simulation) {
   return text;
 }
 
+/// Returns whether a stage of a backward kernel belongs to one pair of tiles.
+bool is_of_pair(ProbeStage stage) {
+  using enum ProbeStage;
+  return stage == wait || stage == pairs || stage == other_half || stage == d_q_part;
+}
+
 /// Names the loop iteration. A block of several query tiles, as in flash1, visits them all per key tile; blocks of S and of its
 /// softmax have one iteration.
 std::string turn_text(const Simulation& simulation, const ProbeResult& probe, const ProbedSmBlock& block,
                       const ProbeInterval& interval) {
   if (!probe.roles.empty()) return say(tr("key tile visit {} of the thread block"), interval.iteration);
-  const bool looped = probe.launches.size() == 1 || block.launch + 1 == static_cast<int>(probe.launches.size());
-  if (!looped) return tr("the whole tile");
   const std::optional<Domain> domain = simulation.program->domain_of(block.launch, block.block);
+  const bool is_last = block.launch + 1 == static_cast<int>(probe.launches.size());
+  const bool owns_keys = domain && domain->axis == Axis::key;
+  const bool looped = probe.pairs.empty() ? probe.launches.size() == 1 || is_last : owns_keys && is_of_pair(interval.stage);
+  if (!looped) return tr("the whole tile");
+  if (owns_keys) return say(tr("query tile visit {} of the thread block"), interval.iteration);
   const std::int64_t query_tiles = domain && domain->axis == Axis::query ? ceil_div(domain->count, probe.tile.block_q) : 1;
   if (query_tiles == 1) return say(tr("key tile {}"), interval.iteration);
   return say(tr("key tile {}, query tile {}"), interval.iteration / query_tiles, interval.iteration % query_tiles);

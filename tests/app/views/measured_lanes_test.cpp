@@ -80,6 +80,44 @@ TEST_CASE("measured lanes: a stage under the mouse names its role, its token and
     CHECK_MESSAGE(says(seen, words), words);
 }
 
+TEST_CASE("measured lanes: a stage of a backward kernel names its launch and the query tile that passes by") {
+  Session::Start start =
+      h200_start({.heads = 2, .kv_heads = 2, .seq_q = 512, .seq_kv = 512, .head_dim = 64, .pass = Pass::backward});
+  start.request.algorithm = "flash2_backward";
+  KnownProbe known;
+  ProbeResult& probe = known.probe;  // put together here: no kernel recorded it
+  probe.kernel = start.request.algorithm;
+  probe.device = "NVIDIA H200";
+  probe.date = "2000-01-02T03:04:05Z";
+  probe.problem = start.request.problem;
+  probe.tile = {64, 128};
+  probe.sm_clock_hz = 1.7e9;
+  probe.launches = {{"row dots", 1000, 1100}, {"gradients", 9000, 9900}, {"convert dQ", 1000, 1100}};
+  probe.pairs.resize(512);
+  using enum ProbeStage;
+  probe.sm_blocks = {
+      {0, 0, 0, 2000, {{row_dots, 0, 0, 0, 2000}}},
+      {1,
+       0,
+       2000,
+       16000,
+       {{wait, 0, 0, 2000, 4000}, {pairs, 0, 0, 4000, 8000}, {d_q_part, 0, 0, 8000, 11000}, {pairs, 0, 1, 12000, 16000}}},
+      {2, 0, 16000, 18000, {{convert, 0, 0, 16000, 18000}}}};
+  start.measurements.probes = {std::make_shared<const KnownProbe>(known)};
+  Opened opened(std::move(start));
+  const View view = measured_view(opened.view());
+  REQUIRE(view.measured.probe != nullptr);
+  PanelScreen screen({1600, 400});
+  screen.frame(view, draw_timeline_panel);
+  std::string seen;
+  for (float y = 350; y < 400; y += 6)
+    for (float x = 100; x < 1600; x += 8) seen += timeline_text(screen, view, {x, y}) + "\n";
+  for (const char* words :
+       {"D = rowsum(dO ∘ O)", "row dots: block 0, warp 0", "the whole tile", "S, P, dP, dS, and their products",
+        "query tile visit 0 of the thread block", "query tile visit 1 of the thread block", "dQ_acc += dS K", "dQ = dQ_acc"})
+    CHECK_MESSAGE(says(seen, words), words);
+}
+
 TEST_CASE("measured lanes: a probe of warps that do the same has its bands as before") {
   Opened opened(recorded_start("h200", "flash2", 32, 1024, 64));
   const View view = measured_view(opened.view());

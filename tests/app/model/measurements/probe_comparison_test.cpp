@@ -6,12 +6,16 @@
 #include <filesystem>
 
 #include <doctest/doctest.h>
+#include <imgui_internal.h>
 
 #include "app/model/session/session.h"
 #include "app/platform/files.h"
+#include "app/views/panels.h"
 #include "app/views/softmax/softmax_kernel.h"
 #include "kernels/measure/probe_json.h"
-#include "sim/programs/attention_tensors.h"
+#include "sim/analysis/softmax_row.h"
+#include "sim/programs/backward_tensors.h"
+#include "tests/app/views/panel_screen.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -59,7 +63,165 @@ std::shared_ptr<const KnownProbe> synthetic(std::int64_t plane, std::int64_t que
   return std::make_shared<const KnownProbe>(std::move(known));
 }
 
+/// The same of a backward kernel: query 300 of head 1 of two that share keys.
+std::shared_ptr<const KnownProbe> synthetic_pairs(const std::string& kernel, bool causal, std::uint64_t seed) {
+  KnownProbe known;
+  ProbeResult& probe = known.probe;
+  probe.kernel = kernel;
+  probe.device = "NVIDIA H200";
+  probe.date = "2000-01-02T03:04:05Z";
+  probe.problem.heads = 2, probe.problem.kv_heads = 1;
+  probe.problem.head_dim = 64;
+  probe.problem.seq_q = probe.problem.seq_kv = 384;
+  probe.problem.pass = Pass::backward;
+  probe.problem.causal = causal;
+  probe.tile = {64, 128};
+  probe.launches.resize(kernel == "flash2_backward_two_pass" ? 2 : 3, {"of the kernel", 1000, 1100});
+  probe.plane = 1;
+  probe.query = 300;
+  probe.seed = known.inputs.seed = seed;
+  probe.pairs.resize(static_cast<std::size_t>(probe.problem.visible_keys(probe.query)));
+  const auto simulation = simulation_of(probe);
+  const auto compared = compare_probe(*simulation->program, std::make_shared<const KnownProbe>(known));
+  REQUIRE_MESSAGE(compared, (compared ? "" : compared.error().sentence));
+  for (std::size_t i = 0; i < probe.pairs.size(); ++i) probe.pairs[i] = (*compared)->pairs[i].machine;
+  return std::make_shared<const KnownProbe>(std::move(known));
+}
+
+Session::Start start_of(const std::shared_ptr<const KnownProbe>& known) {
+  Session::Start start;
+  start.request.algorithm = known->probe.kernel;
+  start.request.problem = known->probe.problem;
+  start.request.tile = known->probe.tile;
+  start.request.gpu = h200_gpu();
+  start.measurements.probes = {known};
+  start.threads = false;
+  return start;
+}
+
 }  // namespace
+
+TEST_CASE("probe comparison: the machine's S, P, dP and dS of a row are those of float64, from the blocks of all its keys") {
+  for (const std::string kernel : {"flash2_backward", "flash2_backward_two_pass", "flash2_backward_deterministic"})
+    for (const bool causal : {false, true}) {
+      CAPTURE(kernel);
+      const auto known = synthetic_pairs(kernel, causal, 3);
+      const ProbeResult& probe = known->probe;
+      REQUIRE(probe.pairs.size() == (causal ? 301U : 384U));
+      double sum = 0, d = 0, d_s = 0;
+      for (const ProbedPair& pair : probe.pairs) sum += pair.p, d += pair.p * pair.d_p, d_s += std::fabs(pair.d_s);
+      CHECK(sum == doctest::Approx(1));
+      for (std::size_t key : {std::size_t{0}, std::size_t{130}, probe.pairs.size() - 1}) {
+        const ProbedPair& pair = probe.pairs[key];
+        double s = 0, d_p = 0;
+        for (std::int64_t c = 0; c < 64; ++c) {
+          const auto value = [&](Tensor tensor, std::int64_t plane, std::int64_t row) {
+            return static_cast<double>(known->inputs.value(probe.problem, tensor, plane, row, c));
+          };
+          s += value(tensors::q, 1, 300) * value(tensors::k, 0, static_cast<std::int64_t>(key)) / 8;
+          d_p += value(tensors::d_o, 1, 300) * value(tensors::v, 0, static_cast<std::int64_t>(key));
+        }
+        CHECK(pair.s == doctest::Approx(s).epsilon(1e-5));
+        CHECK(pair.d_p == doctest::Approx(d_p).epsilon(1e-5));
+        CHECK(std::fabs(pair.d_s - pair.p * (pair.d_p - d)) < 1e-3 * pair.p);  // D is that of the rounded O
+      }
+      CHECK(d_s > 0.1);
+    }
+}
+
+TEST_CASE("probe comparison: a wrong dS is reported, relative to P where dP is about D") {
+  KnownProbe wrong = *synthetic_pairs("flash2_backward", false, 3);
+  ProbedPair& pair = wrong.probe.pairs[200];
+  pair.d_s += 0.25 * std::max(pair.p, std::fabs(pair.d_s));
+  const auto compared = compare_probe(*simulation_of(wrong.probe)->program, std::make_shared<const KnownProbe>(wrong));
+  REQUIRE(compared);
+  const ProbedPair worst = (*compared)->worst_pair();
+  CHECK(worst.d_s == doctest::Approx(0.25));
+  CHECK(worst.s == 0);
+  CHECK(worst.p == 0);
+  CHECK(worst.d_p == 0);
+  CHECK(difference((*compared)->pairs[199]).d_s == 0);
+}
+
+TEST_CASE("probe comparison: a head with too many pairs is refused before anything runs") {
+  KnownProbe large = *synthetic_pairs("flash2_backward", false, 3);
+  const auto simulation = simulation_of(large.probe);
+  large.probe.problem.seq_q = large.probe.problem.seq_kv = 4096;
+  const auto compared = compare_probe(*simulation->program, std::make_shared<const KnownProbe>(large));
+  REQUIRE_FALSE(compared);
+  CHECK(compared.error().sentence.text().find("33554432 pairs") != std::string::npos);
+}
+
+TEST_CASE("session: a backward kernel's row is compared, and the panel shows the key of the window with the largest difference") {
+  KnownProbe changed = *synthetic_pairs("flash2_backward", false, 7);
+  changed.probe.pairs[200].p *= 1.5;
+  const auto known = std::make_shared<const KnownProbe>(changed);
+  Session session(start_of(known));
+  session.finish();
+  SessionView view = session.view();
+  REQUIRE(view.measured.compared != nullptr);
+  CHECK_FALSE(shown_beside(view).inputs);
+  CHECK_FALSE(shown_beside(view).row);
+  CHECK(compared_key(view) == 200);
+
+  session.apply(ShowProbe{});
+  session.finish();
+  view = session.view();
+  CHECK(shown_beside(view).inputs);
+  CHECK(shown_beside(view).row);
+  CHECK(view.workspace->row == 300 - 256);
+  REQUIRE(view.lane().operations != nullptr);
+  CHECK(view.lane().operations->domain.axis == Axis::key);
+  CHECK(query_plane(*view.lane().operations, view.lane().rest.op) == 1);
+  ViewChoices views = view.workspace->views;
+  views.column = 70;
+  session.apply(SetViews{views});
+  view = session.view();
+  CHECK(compared_key(view) == 70);
+  // What the panel shows of the key is what the comparison has.
+  const SoftmaxRow row =
+      softmax_row(*view.lane().simulation->program, *view.lane().history, view.lane().rest.op, view.workspace->row);
+  REQUIRE(row.gradient);
+  const ProbedPair& machine = view.measured.compared->pairs[70].machine;
+  CHECK(static_cast<double>(row.gradient->p_row[70]) == machine.p);
+  CHECK(static_cast<double>(row.gradient->d_p_row[70]) == machine.d_p);
+  CHECK(static_cast<double>(row.gradient->d_s_row[70]) == machine.d_s);
+
+  View shown;
+  static_cast<SessionView&>(shown) = view;
+  PanelScreen screen({560, 700});
+  const std::string text = screen.text(shown, draw_softmax_panel);
+  CAPTURE(text);
+  CHECK(text.find("Recorded inside the kernel, 2000-01-02") != std::string::npos);
+  CHECK(text.find("key 70, largest of the row 5.0e-01") != std::string::npos);
+  CHECK(text.find(fmt::format("{:.5f}", machine.d_s)) != std::string::npos);
+  CHECK(text.find(fmt::format("{:.5f}", machine.d_p)) != std::string::npos);
+}
+
+TEST_CASE("session: the kernel's S, P, dP and dS are shown only where the panel has room for them, and its day always") {
+  const auto known = synthetic_pairs("flash2_backward", false, 7);
+  Session session(start_of(known));
+  session.finish();
+  View shown;
+  static_cast<SessionView&>(shown) = session.view();
+  bool as_line = false, as_table = false;
+  for (float height = 160; height <= 500; height += 20) {
+    CAPTURE(height);
+    PanelScreen screen({380, height});
+    const std::string text = screen.text(shown, draw_softmax_panel);
+    CAPTURE(text);
+    const bool has_rows = text.find("Kernel, recorded 2000-01-02") != std::string::npos;
+    CHECK(has_rows == (text.find("Show query 300, head 1") != std::string::npos));
+    if (!has_rows) {
+      CHECK(text.find("dS = P · (dP − D)\tkernel =") != std::string::npos);
+      continue;
+    }
+    (text.find("tile machine") == std::string::npos ? as_line : as_table) = true;
+    CHECK(ImGui::FindWindowByName("panel")->ScrollMax.y == 0);
+  }
+  CHECK(as_line);
+  CHECK(as_table);
+}
 
 TEST_CASE("probe comparison: every recorded m, l and alpha is the tile machine's on the same numbers, at every step") {
   const auto probes = recorded_probes();
@@ -71,6 +233,7 @@ TEST_CASE("probe comparison: every recorded m, l and alpha is the tile machine's
     const auto compared = compare_probe(*simulation_of(probe)->program, known);
     REQUIRE_MESSAGE(compared, (compared ? "" : compared.error().sentence));
     CHECK((*compared)->steps.size() == probe.steps.size());
+    CHECK((*compared)->pairs.size() == probe.pairs.size());
     CHECK((*compared)->first_row + (*compared)->row == probe.query);
     const ProbedStep worst = (*compared)->worst();
     // Both add up in fp32, in another order, and the kernel's exponential is the special-function unit's. Standard's scores are
@@ -79,6 +242,9 @@ TEST_CASE("probe comparison: every recorded m, l and alpha is the tile machine's
     CHECK(worst.m < within);
     CHECK(worst.l < within);
     CHECK(worst.alpha < within);
+    const ProbedPair pair = (*compared)->worst_pair();
+    constexpr double truncated = 1e-4;  // up to 8 steps of 16 products, each truncated to 2^-18 of sums below 64
+    CHECK(std::max({pair.s, pair.p, pair.d_p, pair.d_s}) < truncated);
   }
 }
 
@@ -149,14 +315,7 @@ TEST_CASE("probe comparison: every row of every plane belongs to a block") {
 
 TEST_CASE("session: the kernel's row is compared at once, and shown with the kernel's inputs on request") {
   const auto known = synthetic(1, 300, 7);
-  Session::Start start;
-  start.request.algorithm = "flash2";
-  start.request.problem = known->probe.problem;
-  start.request.tile = known->probe.tile;
-  start.request.gpu = h200_gpu();
-  start.measurements.probes = {known};
-  start.threads = false;
-  Session session(std::move(start));
+  Session session(start_of(known));
   session.finish();
   SessionView view = session.view();
   REQUIRE(view.measured.compared != nullptr);

@@ -1,0 +1,16 @@
+// flash2_backward_deterministic for bf16 with the probe compiled in (kernels/common/pair_probe.cuh).
+#include "kernels/common/pair_probe.cuh"
+#include "kernels/flash2_backward_deterministic/flash2_backward_deterministic_kernel.cuh"
+
+namespace tilescope {
+
+GradientVariant flash2_backward_deterministic_probed_bf16(int head_dim, bool causal) {
+  using device::bfloat_type, device::PairProbe;
+  if (head_dim == 64)
+    return causal ? device::flash2_backward_deterministic_variant<bfloat_type, 64, true, PairProbe>()
+                  : device::flash2_backward_deterministic_variant<bfloat_type, 64, false, PairProbe>();
+  return causal ? device::flash2_backward_deterministic_variant<bfloat_type, 128, true, PairProbe>()
+                : device::flash2_backward_deterministic_variant<bfloat_type, 128, false, PairProbe>();
+}
+
+}  // namespace tilescope
