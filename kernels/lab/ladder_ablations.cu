@@ -1,4 +1,5 @@
-// hopper_causal with one idea taken out.
+// hopper_causal without its ideas. Some stand on others: without overlap no group takes turns, and without a ring nothing overlaps.
+// `false` leaves the order of softmax and waits to the compiler, as in the kernel.
 #include "kernels/hopper_causal/hopper_causal_kernel.cuh"
 #include "kernels/lab/ladder_variants.h"
 

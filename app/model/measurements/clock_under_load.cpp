@@ -126,6 +126,13 @@ Sentence clock_of_file(std::string_view source, const GpuSpec& gpu, const Record
 
 namespace {
 
+bool is_cancelled(const Progress& progress) {
+  return progress && !progress(1);
+}
+Error cancelled() {
+  return {phrase("the simulation was cancelled"), Error::Kind::cancelled};
+}
+
 /// The clock that is known before anything is simulated: the user's, or that of a recording of this very run.
 std::optional<ClockUnderLoad> known_clock(const GpuSpec& gpu, const std::optional<FoundCase>& found) {
   if (is_users(gpu, "sm.clock_under_load_hz")) return ClockUnderLoad{gpu.sm_clock_under_load_hz, ClockUnderLoad::From::set};
@@ -191,8 +198,10 @@ std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, con
     const bool has_all_blocks = has_as_many_blocks_as_fit(simulation);
     if (kernel.is_changed() || !has_all_blocks) kernel.request.blocks_per_sm.reset();
     kernel.other_tile = kernel.other_tile || !has_all_blocks;
-    if (kernel.is_changed())
+    if (kernel.is_changed()) {
       if (const auto clock = clock_of(kernel, recordings, progress)) return clock;
+      if (is_cancelled(progress)) return std::nullopt;
+    }
   }
   // Products in fp32 run on other units, and nothing is recorded of them.
   if (simulation.request.problem.dtype != DataType::fp32)
@@ -259,6 +268,7 @@ Result<double> clock_of_comparison(const SimulationRequest& first, const Recordi
   const auto made = simulate(request, progress);
   if (!made && made.error().kind == Error::Kind::cancelled) return made.error();
   const auto clock = made ? clock_under_load(recordings, **made, progress) : std::nullopt;
+  if (!clock && is_cancelled(progress)) return cancelled();
   return clock ? clock->hz : 0;
 }
 
@@ -288,12 +298,13 @@ Result<RankingClock> clock_of_ranking(std::span<const SimulationRequest> request
     if (made) runs[i] = *made;
     return made || made.error().kind != Error::Kind::cancelled;
   });
-  if (!whole) return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
+  if (!whole) return cancelled();
   const Simulation* fastest = nullptr;
   for (const auto& run : runs)
     if (run != nullptr && (fastest == nullptr || run->cycles.value <= fastest->cycles.value)) fastest = run.get();
   if (fastest == nullptr) return RankingClock{};
   const auto clock = clock_under_load(recordings, *fastest, progress);
+  if (!clock && is_cancelled(progress)) return cancelled();
   return clock ? RankingClock{clock->hz, fastest->request.algorithm} : RankingClock{};
 }
 
@@ -310,6 +321,7 @@ Result<PairUnderLoad> pair_under_load(const Measurements& known, const std::shar
   };
   const bool one_clock = first->request.gpu.id == second->request.gpu.id && !clock_is_users(first->request.gpu);
   const double of_first_hz = own_clock(*first);
+  if (of_first_hz <= 0 && is_cancelled(progress)) return cancelled();
   auto of_first = again(first, of_first_hz);
   if (!of_first) return of_first.error();
   auto of_second = again(second, one_clock ? of_first_hz : own_clock(*second));
@@ -328,7 +340,7 @@ Result<Outcome> simulate_outcome_under_load(const SimulationRequest& request, co
   if (AsItStands kernel = as_it_stands(request); !hz && !recordings.runs.empty() && kernel.is_changed()) {
     kernel.request.blocks_per_sm.reset();
     if (const auto clock = clock_of(kernel, recordings, progress)) hz = clock->hz;
-    if (progress && !progress(1)) return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
+    if (is_cancelled(progress)) return cancelled();
   }
   if (!hz) {
     SimulationRequest totals = request;
@@ -337,7 +349,7 @@ Result<Outcome> simulate_outcome_under_load(const SimulationRequest& request, co
     if (!made) return outcome_of(made, request);
     at_highest = *made;
     const auto clock = clock_under_load(recordings, **made, progress);
-    if (progress && !progress(1)) return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
+    if (is_cancelled(progress)) return cancelled();
     hz = clock ? clock->hz : 0;
   }
   auto outcome = at_highest != nullptr && *hz <= 0 ? Result<Outcome>(outcome_of(*at_highest))

@@ -372,6 +372,22 @@ TEST_CASE("clock under load: programs that are ranked have the clock of the fast
   CHECK(clock_of_ranking(requests, recordings, 2)->hz == 0);
 }
 
+TEST_CASE("clock under load: a comparison that is cancelled has no clock, whenever that happens") {
+  SimulationRequest request = simulated("flash2", "h100", recorded_flash2)->request;
+  request.tile = ProgramTile(64, 64);  // its clock is that of the kernel's tile, which is simulated after it
+  const Recordings recordings = load_recordings(request.gpu);
+  int calls = 0;
+  REQUIRE(clock_of_comparison(request, recordings, [&](double) { return ++calls > 0; }));
+  REQUIRE(calls > 1);
+  for (int last = 0; last < calls; ++last) {
+    CAPTURE(last);
+    int seen = 0;
+    const auto clock = clock_of_comparison(request, recordings, [&](double) { return ++seen <= last; });
+    REQUIRE_FALSE(clock);
+    CHECK(clock.error().kind == Error::Kind::cancelled);
+  }
+}
+
 TEST_CASE("clock under load: a file of one's own says which clock its times have") {
   const auto text = read_text_file(fmt::format("{}/assets/gpus/h100.toml", TILESCOPE_SOURCE_DIR));
   REQUIRE(text);
