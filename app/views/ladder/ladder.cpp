@@ -299,8 +299,8 @@ std::string recorded_clocks(const std::vector<Row>& rows) {
 std::string clock_text(const LadderStudy& study) {
   const std::string clock = format_clock(clock_of(study));
   return study.clock && study.clock->hz > 0
-             ? say(tr("All rungs are at one clock, {}: that under load of {}, which has the fewest cycles."), clock,
-                   algorithm_title(study.clock->algorithm))
+             ? say(tr("All rungs are at one clock, {}: that under load of {}, which has the fewest cycles at the highest clock."),
+                   clock, algorithm_title(study.clock->algorithm))
              : say(tr("All rungs are at one clock, {}."), clock);
 }
 

@@ -345,7 +345,7 @@ TEST_CASE("fit, roofline, what if, sweep: each says how far predicted times are 
     const TextRecording recording;
     screen.frame(view, draw);
     const std::string words = center == CenterView::sweep ? "FlashAttention-2 " + mark + " under 20 µs"
-                                                          : std::string("Times of FlashAttention-2 under 20 µs are ±");
+                                                          : std::string("Times of FlashAttention-2 under 20\u00A0µs are ±");
     CHECK(recording.text().find(words) != std::string::npos);
   }
 }
