@@ -517,7 +517,9 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   searched.left_out = std::move(programs.left_out);
   searched.launching = std::move(programs.launching);
   progress.end();
-  if (!searched.whole) fmt::print(err, "search: stopped; the ranking is of {} candidates\n", searched.ranked.size());
+  if (!searched.whole)
+    fmt::print(err, "search: stopped; the ranking is of {} candidates{}\n", searched.ranked.size(),
+               line.csv.empty() ? std::string() : fmt::format("; {} was not written", line.csv));
   if (searched.ranked.empty() && searched.whole && !searched.refusal.empty()) return Error{searched.refusal};
   if (searched.ranked.empty()) return exit_interrupted;
   const RankedRows rows(searched.ranked, wanted);
@@ -525,7 +527,7 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   Outputs outputs(out);
   if (line.json)
     if (const Status added = outputs.add(*line.json, json_of(searched, rows, measured)); !added) return added.error();
-  if (!line.csv.empty())
+  if (!line.csv.empty() && searched.whole)  // its rows cannot say that others are missing
     if (const Status added = outputs.add(line.csv, csv_of(searched, rows, measured)); !added) return added.error();
   if (!standard_output_taken(line))
     if (const Status added = outputs.add("-", table_of(searched, rows, measured)); !added) return added.error();
