@@ -6,7 +6,6 @@
 #include <chrono>
 #include <string>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "app/cli/measure_report.h"
@@ -18,6 +17,7 @@
 #include "app/platform/files.h"
 #include "kernels/measure/bandwidth.h"
 #include "kernels/measure/bundle.h"
+#include "kernels/measure/date_now.h"
 #include "kernels/measure/probe.h"
 #include "kernels/measure/probe_json.h"
 #include "kernels/measure/suite.h"
@@ -115,14 +115,10 @@ AttentionProblem like_it_but_small(const AttentionProblem& problem) {
   return p;
 }
 
-std::string today() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
-}
-
 MeasurementBundle bundle_for(const CommandLine& line, const MeasuringSession& session, std::string command) {
   MeasurementBundle bundle = session.empty_bundle();
   bundle.commit = line.commit;
-  bundle.date = today();
+  bundle.date = date_now();
   bundle.command = std::move(command);
   return bundle;
 }
@@ -175,7 +171,7 @@ Result<int> measure_one(const CommandLine& line, std::FILE* out) {
 template <class Recorded>
 Status write_recorded(Recorded recorded, const CommandLine& line, const std::string& file, const std::string& table,
                       std::FILE* out) {
-  recorded.date = today();
+  recorded.date = date_now();
   recorded.commit = line.commit;
   Outputs outputs(out);
   if (Status added = outputs.add(file, to_json(recorded)); !added) return added;

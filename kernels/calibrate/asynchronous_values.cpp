@@ -7,6 +7,7 @@
 
 #include "kernels/calibrate/asynchronous.h"
 #include "kernels/calibrate/rounding.h"
+#include "kernels/measure/measure_case.h"
 
 namespace tilescope::microbench {
 
@@ -29,11 +30,6 @@ std::string by_stream(const std::vector<BoxStream>& streams) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
-
 }  // namespace
 
 std::vector<CalibratedValue> asynchronous_values(const AsynchronousUnits& units, double l2_latency_cycles) {
@@ -53,10 +49,10 @@ std::vector<CalibratedValue> asynchronous_values(const AsynchronousUnits& units,
       {"sm.mbarrier_wait_cycles", four_digits(tokens.mbarrier_wait), "try_wait for a phase that is over, repeated"},
       {"sm.named_barrier_cycles", four_digits(tokens.named_barriers / 2),
        "half a round trip of two groups of 128 threads through bar.sync and bar.arrive"},
-      {"sm.box_issue_cycles", four_digits(median_of(std::move(issue))),
+      {"sm.box_issue_cycles", four_digits(spread_of(std::move(issue)).median),
        fmt::format("six boxes requested one after the other, the median over sizes: {}; the last has landed after {}",
                    by_box(boxes, &BoxCycles::issue), by_box(boxes, &BoxCycles::all_from_l2))},
-      {"sm.box_latency_cycles", four_digits(std::max(0.0, median_of(std::move(latency)))),
+      {"sm.box_latency_cycles", four_digits(std::max(0.0, spread_of(std::move(latency)).median)),
        fmt::format("a box from the L2 has landed and is waited for after {}: the median of what is left without "
                    "mbarrier_wait_cycles, l2.latency_cycles and the bytes at box_bytes_per_cycle; from HBM after {}",
                    by_box(boxes, &BoxCycles::from_l2), by_box(boxes, &BoxCycles::from_hbm))},

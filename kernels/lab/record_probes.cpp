@@ -3,15 +3,14 @@
 //
 //   tilescope_record_probes CASES.txt OUT_FOLDER COMMIT      writes OUT_FOLDER/<gpu>-probe-<kernel>-d<d>[-causal].json
 //   Exit codes: 0 all recorded, 1 some not, 2 the request was wrong, 77 no CUDA device (skipped).
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 
 #include "kernels/lab/read_suite.h"
+#include "kernels/measure/date_now.h"
 #include "kernels/measure/measure_case.h"
 #include "kernels/measure/probe.h"
 #include "kernels/measure/probe_json.h"
@@ -51,8 +50,7 @@ int main(int argc, char** argv) {
     }
     probe->seed = source.seed;
     probe->commit = argv[3];
-    probe->date =
-        fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+    probe->date = date_now();
     const std::string name = fmt::format("{}/{}-probe-{}-d{}{}.json", argv[2], spec_id_of(device->name), one.kernel,
                                          one.problem.head_dim, one.problem.causal ? "-causal" : "");
     std::ofstream(name) << to_json(*probe);

@@ -3,15 +3,14 @@
 //
 //   tilescope_record_suite default|forward|backward|FILE.txt OUT.json COMMIT
 //   Exit codes: 0 all measured, 1 some not, 2 the request was wrong, 77 no CUDA device (skipped).
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 
 #include "kernels/kernel_traffic.h"
 #include "kernels/lab/read_suite.h"
+#include "kernels/lab/recording.h"
 #include "kernels/measure/bundle.h"
 #include "kernels/measure/measure_case.h"
 
@@ -21,11 +20,6 @@ namespace {
 
 constexpr MeasureOptions options = {
     .time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3, .placements = 4};  // as the program's
-
-double median_of(const MeasuredCase& measured, const char* key) {
-  const auto found = measured.counters.find(key);
-  return found == measured.counters.end() ? 0 : found->second.median;
-}
 
 /// Prints the time, and each counter between the L2 and the SMs less its closed form.
 void print(const SuiteCase& one, const MeasuredCase& measured, int sm_count) {
@@ -57,11 +51,7 @@ int main(int argc, char** argv) {
     fmt::print("skipped: {}\n", session.error().sentence.text());
     return 77;
   }
-  MeasurementBundle bundle = session->empty_bundle();
-  bundle.commit = argv[3];
-  bundle.date =
-      fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
-  bundle.command = fmt::format("tilescope_record_suite {}", argv[1]);
+  MeasurementBundle bundle = begin_bundle(*session, "tilescope_record_suite", argv[1], argv[3]);
   int failed = 0;
   for (const SuiteCase& one : *suite) {
     const KernelInfo& kernel = **find_kernel(one.kernel);

@@ -3,11 +3,9 @@
 //
 //   tilescope_record_tiles FILE.txt OUT.json COMMIT
 //   Exit codes: 0 all measured and right, 1 some not, 2 the request was wrong, 77 no CUDA device (skipped).
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <vector>
@@ -15,6 +13,7 @@
 #include "kernels/kernel_traffic.h"
 #include "kernels/lab/flash2_tiles.h"
 #include "kernels/lab/read_suite.h"
+#include "kernels/lab/recording.h"
 #include "kernels/measure/bundle.h"
 #include "kernels/measure/check_kernel.h"
 #include "kernels/measure/measure_case.h"
@@ -70,11 +69,6 @@ bool is_right(const Row& row) {
   return true;
 }
 
-double median_of(const MeasuredCase& measured, const char* key) {
-  const auto found = measured.counters.find(key);
-  return found == measured.counters.end() ? 0 : found->second.median;
-}
-
 void print(const SuiteCase& one, const KernelInfo& kernel, const MeasuredCase& measured, int sm_count) {
   const MeasuredLaunch& launch = measured.launches.front();
   const std::optional<KernelTraffic> form = kernel_traffic(kernel, measured.problem, sm_count);
@@ -106,11 +100,7 @@ int main(int argc, char** argv) {
   }
   const std::vector<Row> rows = rows_of_tiles();
   bool all_well = std::ranges::all_of(rows, is_right);
-  MeasurementBundle bundle = session->empty_bundle();
-  bundle.commit = argv[3];
-  bundle.date =
-      fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
-  bundle.command = fmt::format("tilescope_record_tiles {}", argv[1]);
+  MeasurementBundle bundle = begin_bundle(*session, "tilescope_record_tiles", argv[1], argv[3]);
   for (const SuiteCase& one : *suite)
     for (const Row& row : rows) {
       if (row.head_dim != one.problem.head_dim) continue;

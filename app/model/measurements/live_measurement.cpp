@@ -1,10 +1,8 @@
 // Counts, follows a row, then samples.
 #include "app/model/measurements/live_measurement.h"
 
-#include <chrono>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "app/model/measurements/probe_inputs.h"
@@ -71,10 +69,6 @@ std::optional<BandwidthRecord> sample_live(std::optional<MeasuringSession>& devi
       device->sample(**find_kernel(what.request.algorithm, what.request.key_order), what.request.problem);
   if (!record) return std::nullopt;
   return std::move(*record);
-}
-
-std::string now_text() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
 }  // namespace tilescope

@@ -32,7 +32,5 @@ struct LiveMeasurement {
 LiveMeasurement measure_live(std::optional<MeasuringSession>& device, const WhatToMeasure& what, const Progress& progress);
 /// Samples HBM on the open device; they take as long as all the rest.
 std::optional<BandwidthRecord> sample_live(std::optional<MeasuringSession>& device, const WhatToMeasure& what);
-/// "2026-11-21T10:20:30Z"
-std::string now_text();
 
 }  // namespace tilescope

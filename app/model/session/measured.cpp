@@ -10,6 +10,7 @@
 
 #include "app/model/measurements/imported_counters.h"
 #include "app/model/measurements/live_measurement.h"
+#include "kernels/measure/date_now.h"
 #include "kernels/measure/measure_case.h"
 #include "sim/core/refuse.h"
 
@@ -297,7 +298,7 @@ void Measured::take_measured() {
     finished.swap(shelf_->measured);
   }
   for (LiveMeasurement& live : finished) {
-    live.bundle.date = now_text();
+    live.bundle.date = date_now();
     if (live.probe) {
       ProbeResult& own = *live.probe;
       own.date = live.bundle.date;
@@ -314,7 +315,7 @@ void Measured::take_measured() {
 }
 
 void Measured::keep_bandwidth(BandwidthRecord record) {
-  record.date = now_text();
+  record.date = date_now();
   put_live(known_.bandwidths, KnownBandwidth{record, true}, [&](const KnownBandwidth& other) {
     return other.record.kernel == record.kernel && other.record.problem == record.problem;
   });
