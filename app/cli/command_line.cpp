@@ -28,12 +28,6 @@ namespace {
 /// The texts after each flag, in order; a toggle has one.
 using Texts = std::map<std::string, std::vector<std::string>, std::less<>>;
 
-const FlagInfo* find_flag(std::string_view name) {
-  for (const FlagInfo& flag : flag_table())
-    if (flag.name == name || (!flag.alias.empty() && flag.alias == name)) return &flag;
-  return nullptr;
-}
-
 /// The CLI11 parser of one command (or the window) and its options.
 struct Parser {
   CLI::App* app = nullptr;

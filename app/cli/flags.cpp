@@ -286,6 +286,12 @@ std::span<const FlagInfo> flag_table() {
   return flags;
 }
 
+const FlagInfo* find_flag(std::string_view name) {
+  for (const FlagInfo& flag : flag_table())
+    if (flag.name == name || (!flag.alias.empty() && flag.alias == name)) return &flag;
+  return nullptr;
+}
+
 namespace {
 
 /// The programs that `search` adds for a GPU with wgmma and no mask.

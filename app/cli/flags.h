@@ -35,6 +35,8 @@ struct FlagInfo {
   std::string meaning_in(CommandKind command) const;
 };
 std::span<const FlagInfo> flag_table();
+/// Returns the flag of a name or an alias; null for none.
+const FlagInfo* find_flag(std::string_view name);
 
 constexpr bool takes(const FlagInfo& flag, CommandKind command) {
   return (flag.commands >> static_cast<unsigned>(command) & 1u) != 0;

@@ -96,8 +96,8 @@ void Session::State::operator()(const TurnPage& command) {
   // A scene that is still on its way is passed over.
   Lecture::Turn turn = opening_state ? Lecture::Turn::scene : lecture.turn(command.direction, playback.chosen().step);
   // The steps of the scene may go on beyond the run.
-  const bool over = command.direction > 0 && playback.chosen().step >= playback.last_step();
-  if (turn == Lecture::Turn::step && over)
+  const bool at_end = command.direction > 0 && playback.chosen().step >= playback.last_step();
+  if (turn == Lecture::Turn::step && at_end)
     turn = lecture.at(lecture.scene() + 1) != nullptr ? Lecture::Turn::scene : Lecture::Turn::none;
   if (turn == Lecture::Turn::none) return;
   if (turn == Lecture::Turn::answer) {
