@@ -7,7 +7,7 @@ cd "$(dirname "$0")"
 cmake/setup.sh run
 log=build/run.log
 echo "tilescope: building (the first time takes a few minutes; $log has the details)"
-if ! { cmake --preset release && cmake --build --preset release --target tilescope; } >"$log" 2>&1; then
+if ! cmake/build.sh release --target tilescope >"$log" 2>&1; then
   tail -n 40 "$log" >&2
   echo "tilescope: the build failed; the whole log is $log" >&2
   exit 1

@@ -5,22 +5,11 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 cmake/setup.sh test
-configure_and_build() { # preset, then arguments of cmake --build
-  local preset=$1
-  shift
-  echo "== $preset"
-  # A new folder compiles neighbouring files at once, in less time. A folder that somebody works in stays as it is.
-  if [ ! -f "build/$preset/CMakeCache.txt" ]; then
-    cmake --preset "$preset" -DCMAKE_UNITY_BUILD=ON
-    cmake --build --preset "$preset" "$@" && return
-    echo "== $preset again, file by file: neighbours that give one name to two things cannot be compiled at once (docs/contributing.md)"
-    cmake --preset "$preset" -DCMAKE_UNITY_BUILD=OFF
-  else
-    cmake --preset "$preset"
-  fi
-  cmake --build --preset "$preset" "$@"
+build() {
+  echo "== $1"
+  cmake/build.sh "$@"
 }
-configure_and_build release
+build release
 ctest --preset release --parallel "$(nproc)" --exclude-regex '^(sim/.*|fuzz_spec|fuzz_csv)$'  # these run under the sanitizers
-configure_and_build sim --target test_sim fuzz_spec fuzz_csv
+build sim --target test_sim fuzz_spec fuzz_csv
 ctest --preset sim --parallel "$(nproc)" --tests-regex '^(sim/.*|fuzz_spec|fuzz_csv)$'
