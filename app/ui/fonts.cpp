@@ -242,14 +242,13 @@ ImFont* FontLibrary::bake(ImFontAtlas& atlas, const std::vector<const Face*>& ch
     if (ranges.empty()) continue;
     ranges.push_back(0);
     ranges_.push_back(std::move(ranges));
-    ImFontConfig config;
-    config.FontDataOwnedByAtlas = false;
+    ImFontConfig config;  // the atlas owns the file until it is built: it would copy one that it does not own, 20 MB a font
     config.FontNo = faces[k]->index;
     config.MergeMode = k > 0;
     config.PixelSnapH = true;
     config.FontBuilderFlags = ImGuiFreeTypeBuilderFlags_LightHinting;
     config.SizePixels = em_pixels * faces[k]->line_per_em();
-    // ImGui's signature takes a mutable pointer; it does not write to a font that it does not own.
+    // ImGui's signature takes a mutable pointer; it does not write to a font.
     void* data = const_cast<unsigned char*>(faces[k]->bytes.data());
     font = atlas.AddFontFromMemoryTTF(data, static_cast<int>(faces[k]->bytes.size()), config.SizePixels, &config,
                                       ranges_.back().data());
@@ -317,7 +316,10 @@ void FontLibrary::build(ImFontAtlas& atlas, Theme& theme, std::u32string_view te
   atlas.TexDesiredWidth = 2048;
   atlas.Build();
   built_in_ = regular.empty();
-  if (!built_in_) return;
+  if (!built_in_) {
+    for (ImFontConfig& config : atlas.ConfigData) config.FontDataOwnedByAtlas = false;  // the faces free them
+    return;
+  }
   for (ImFont* font : atlas.Fonts)
     for (std::size_t i = 0; i < not_built_in.size(); ++i)
       font->AddRemapChar(static_cast<ImWchar>(not_built_in[i]), static_cast<ImWchar>(stands_in[i]));
