@@ -76,11 +76,12 @@ struct OpKey {
   std::uint8_t rounds = 1;
   std::int16_t instructions = 0, other_alu = 0, other_exps = 0, barriers = 0;
   std::int16_t shared_round_trips = 0, l2_round_trips = 0, wavefronts = 0, executed_eighths = 0;
-  std::int16_t exps_each = 0, more_unused = 0;
+  std::int16_t exps_each = 0;
+  std::array<std::int16_t, 3> unused{};
   std::uint16_t left_reads = 0, right_reads = 0;
   std::int32_t rows = 0, cols = 0, inner = 0, tile_rows = 0, tile_cols = 0;
   std::int32_t whole_rows = 0, whole_keys = 0;  // of the block
-  std::uint32_t shared_tiles = 0;
+  TileSet shared_tiles = 0;
   std::int64_t smem_read_bytes = 0, smem_write_bytes = 0, bytes = 0, flops = 0, exps = 0;
 
   bool operator==(const OpKey& other) const {
@@ -97,7 +98,7 @@ struct OpKey {
   }
 
  private:
-  using Words = std::array<std::uint64_t, 14>;
+  using Words = std::array<std::uint64_t, 15>;
   Words words() const { return std::bit_cast<Words>(*this); }
 };
 static_assert(std::has_unique_object_representations_v<OpKey>);

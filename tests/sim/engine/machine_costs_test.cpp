@@ -143,7 +143,7 @@ TEST_CASE("records: bins keep every busy cycle when neighbours are merged") {
 
 TEST_CASE("records: what a product reads from shared memory is its shared operand's, whichever of the two that is") {
   const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
-    out.shared_tiles = std::uint32_t{1} << ChipTile(tiles::k).index();
+    out.shared_tiles = TileSet{1} << ChipTile(tiles::k).index();
     Operation product = matmul(512);
     product.smem_read_bytes = 256;
     add(out, product);
