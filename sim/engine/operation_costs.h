@@ -11,14 +11,10 @@
 #include <vector>
 
 #include "sim/core/gpu_spec.h"
+#include "sim/engine/served_queue.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
-
-/// Returns the cycles per unit of work; 0 for a rate of 0, which means that the resource is not modelled.
-inline double cycles_per(double rate) {
-  return rate > 0 ? 1 / rate : 0;
-}
 
 /// The pipes of an SM that its blocks share. fp32 stands for all other arithmetic and for the issue slots.
 enum class Pipe : std::uint8_t { tensor, exp, fp32, none };
