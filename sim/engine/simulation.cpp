@@ -3,10 +3,15 @@
 
 #include <utility>
 
+#include "sim/core/refuse.h"
 #include "sim/engine/run_checks.h"
 #include "sim/engine/run_program.h"
 
 namespace tilescope {
+
+Error simulation_cancelled() {
+  return {phrase("the simulation was cancelled"), Error::Kind::cancelled};
+}
 
 std::string_view to_string(Bound bound) {
   return bound_names[static_cast<std::size_t>(bound)];
