@@ -82,7 +82,7 @@ void Session::State::simulate_again(std::string control, std::vector<std::shared
 
 void Session::State::submit(Asked wanted, std::vector<std::shared_ptr<const Simulation>> known) {
   wanted.number = ++counted.asked;
-  wanted.gesture = gesture;
+  wanted.gesture = undo.gesture;
   std::vector<std::int64_t> steps;  // that may be shown first
   if (!playback.empty()) steps.push_back(playback.chosen().step);
   if (!next.opened && next.first_step) steps.push_back(*next.first_step);
