@@ -5,7 +5,7 @@
 
 #include "app/cli/output.h"
 #include "app/cli/progress.h"
-#include "app/model/measurements/calibration.h"
+#include "app/model/measurements/calibrated_gpu.h"
 
 namespace tilescope {
 

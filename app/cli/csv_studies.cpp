@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/csv_field.h"
+#include "app/model/requests/own_tile.h"
 #include "app/model/requests/racers.h"
 #include "app/model/session/mask_study.h"
 #include "sim/analysis/fit.h"
@@ -83,7 +84,7 @@ std::string number_field(const std::optional<double>& value) {
 /// The same problem on the same GPU with another program, as it comes.
 SimulationRequest with_program(SimulationRequest request, std::string_view algorithm) {
   request.algorithm = std::string(algorithm);
-  request.tile.reset();
+  take_own_tile(request);
   request.blocks_per_sm.reset();
   return request;
 }

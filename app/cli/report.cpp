@@ -15,6 +15,7 @@
 #include "app/cli/text_table.h"
 #include "app/model/measurements/compiled_kernel.h"
 #include "app/model/measurements/time_errors.h"
+#include "app/model/measurements/useful_flops.h"
 #include "app/model/requests/assets.h"
 #include "app/model/requests/requested.h"
 #include "kernels/kernel_table.h"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "app/model/background/parallel.h"
+#include "app/model/measurements/common_clock.h"
 
 namespace tilescope {
 

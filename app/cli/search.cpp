@@ -24,7 +24,7 @@
 #include "app/cli/request.h"
 #include "app/cli/text_table.h"
 #include "app/model/background/parallel.h"
-#include "app/model/measurements/clock_under_load.h"
+#include "app/model/measurements/common_clock.h"
 #include "app/model/measurements/compiled_kernel.h"
 #include "app/model/measurements/time_errors.h"
 #include "app/model/requests/assets.h"

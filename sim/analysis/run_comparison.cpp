@@ -38,11 +38,6 @@ std::string spec_text_of(const SpecKey& key, double value) {
   return key.whole && std::abs(value) < 1e15 ? format_count(std::llround(value)) : fmt::format("{:g}", value);
 }
 
-bool set_by_user(const GpuSpec& gpu, std::string_view key) {
-  const auto from = gpu.provenance.find(key);
-  return from != gpu.provenance.end() && from->second.source == Source::user;
-}
-
 class Settings {
  public:
   explicit Settings(RunComparison& out) : out_(out) {}
@@ -68,7 +63,7 @@ void add_settings(RunComparison& out) {
   // Another GPU differs in nearly every number: only those that a person changed say more than its name.
   const bool same_gpu = a.gpu.id == b.gpu.id;
   for (const SpecKey& key : spec_keys())
-    if (same_gpu || set_by_user(a.gpu, key.key) || set_by_user(b.gpu, key.key))
+    if (same_gpu || a.gpu.set_by_user(key.key) || b.gpu.set_by_user(key.key))
       settings.add(key.key, spec_text_of(key, a.gpu.*key.member), spec_text_of(key, b.gpu.*key.member));
   settings.add("batch", p.batch, q.batch);
   settings.add("heads", p.heads, q.heads);

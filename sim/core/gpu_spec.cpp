@@ -414,9 +414,7 @@ Result<GpuSpec> parse_gpu_spec(std::string_view toml_text, std::string_view orig
 }
 
 Status check(const GpuSpec& gpu) {
-  const auto load = gpu.provenance.find("sm.clock_under_load_hz");
-  const bool chosen =
-      load != gpu.provenance.end() && load->second.source == Source::user;  // one may set the clock below a measured one
+  const bool chosen = gpu.set_by_user("sm.clock_under_load_hz");  // one may set the clock below a measured one
   constexpr double least_hz = 1e6;
   if (chosen && !(gpu.sm_clock_under_load_hz >= least_hz && gpu.sm_clock_under_load_hz <= gpu.sm_clock_hz))
     return refuse("sm.clock_under_load_hz is {:.12g}: it must be from {:.12g} to sm.clock_hz, {:.12g}", gpu.sm_clock_under_load_hz,

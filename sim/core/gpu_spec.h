@@ -122,6 +122,11 @@ struct GpuSpec {
   std::map<std::string, Provenance, std::less<>> provenance;  // by key
 
   Hertz clock() const { return Hertz(sm_clock_hz); }
+  /// Returns whether the user chose the value of `key`, as --set does.
+  bool set_by_user(std::string_view key) const {
+    const auto from = provenance.find(key);
+    return from != provenance.end() && from->second.source == Source::user;
+  }
   /// Returns whether the clock under load is known and is another than clock().
   bool slows_under_load() const { return sm_clock_under_load_hz > 0 && sm_clock_under_load_hz < sm_clock_hz; }
   /// Returns the bandwidth of mixed reads and writes, both directions together.

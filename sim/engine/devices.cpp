@@ -9,6 +9,7 @@
 #include "sim/core/refuse.h"
 #include "sim/engine/machine.h"
 #include "sim/engine/recorded_trace.h"
+#include "sim/engine/run_checks.h"
 #include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
@@ -78,12 +79,10 @@ Result<DevicesSimulation> simulate_on_devices(SimulationRequest request, const P
   for (DeviceId id; id.number < setup.count; ++id.number)
     devices.push_back(std::make_unique<Device>(id, request, *program, layouts, total->ledger, links));
 
-  const double gap = to_cycles(Nanoseconds(request.gpu.launch_overhead_ns), request.gpu.clock()).value;
-  const double interval = to_cycles(Nanoseconds(request.gpu.launch_interval_ns), request.gpu.clock()).value;
   const auto earlier = [](const auto& a, const auto& b) { return a->machine.next_event() < b->machine.next_event(); };
   std::vector<LaunchTime> times;
   for (std::size_t i = 0; i < launches.size(); ++i) {
-    const double start = i == 0 ? 0 : std::max(times.back().end + gap, static_cast<double>(i) * interval);
+    const double start = start_of_next(times, request.gpu);
     const std::int64_t blocks = launches[i].blocks();
     for (std::int64_t d = 0; d < setup.count; ++d) {
       const std::int64_t first = blocks * d / setup.count, end = blocks * (d + 1) / setup.count;
@@ -105,8 +104,7 @@ Result<DevicesSimulation> simulate_on_devices(SimulationRequest request, const P
 
   DevicesSimulation result;
   const double end = times.back().end;
-  total->cycles = Cycles(end) + to_cycles(Nanoseconds(request.gpu.launch_first_ns), request.gpu.clock());
-  total->time = to_nanoseconds(total->cycles, request.gpu.clock());
+  set_time(*total, end);
   for (DeviceId id; id.number < setup.count; ++id.number) count_operations(*total, devices[id.index()]->builder.classes(), id);
   total->hbm_write_after_flush = total->ledger.total(Link::hbm_write);
   for (DeviceId id; id.number < setup.count; ++id.number) {

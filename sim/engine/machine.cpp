@@ -5,8 +5,6 @@
 #include <chrono>
 #include <numeric>
 
-#include "sim/core/refuse.h"
-
 namespace tilescope {
 
 namespace {
@@ -78,13 +76,12 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
   for (int left = events_between_looks; next_event() != never; left -= process_events(left)) {
     if (left > 0) continue;
     left = events_between_looks;
-    if (next_event() > give_up_after_) return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
+    if (next_event() > give_up_after_) return simulation_cancelled();
     if (!progress) continue;
     const auto now = std::chrono::steady_clock::now();
     if (now - last_call < between_calls) continue;
     last_call = now;
-    if (!progress(done_before + share * runner_.part_done()))
-      return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
+    if (!progress(done_before + share * runner_.part_done())) return simulation_cancelled();
   }
   return end_launch();
 }

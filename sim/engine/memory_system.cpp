@@ -12,13 +12,6 @@ namespace tilescope {
 
 namespace {
 
-constexpr double writes_remembered = 2000;  // decay time of HBM's write share, in cycles
-
-std::uint64_t mixed(std::uint64_t key, std::int64_t part) {
-  key = (key ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15U;
-  return key ^ key >> 32;
-}
-
 /// Chooses the size of tracked tiles: the smaller the tensors, the finer. If they nearly fit the L2, it matters which part of a
 /// tile stays. That holds most for tensors that the program writes and reads again: a quarter of the tile size changes their HBM
 /// reads by 2 to 5 %, and smaller tiles change hardly more.
@@ -50,11 +43,7 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, con
       // A copy of equal reads and writes takes 2 / rate cycles a byte. What its reads do not need is what its writes cost reads.
       l2_beside_cycles_per_byte_(
           gpu.has_l2() ? std::max(0.0, 2 * cycles_per(gpu.l2_copy_bytes_per_cycle) - l2_read_cycles_per_byte_) : 0),
-      l2_merge_cycles_(gpu.has_l2() ? gpu.l2_merge_cycles : 0),
       fabric_cycles_per_byte_(cycles_per(gpu.l2_fabric_bytes_per_cycle)),
-      hbm_read_cycles_per_byte_(cycles_per(gpu.hbm_read_rate().value)),
-      // Likewise; so the cost of a write includes the bus turnaround.
-      hbm_write_cycles_per_byte_(2 * cycles_per(gpu.hbm_rate().value) - hbm_read_cycles_per_byte_),
       near_latency_(gpu.has_l2() ? gpu.l2_latency_cycles : 0),
       far_latency_(gpu.has_l2() ? std::max(gpu.l2_far_latency_cycles, gpu.l2_latency_cycles) : 0),
       hbm_latency_(gpu.hbm_latency_cycles),
@@ -64,19 +53,15 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, con
       tensors_(use.tensors),
       pages_(use.pages),
       map_(layouts, tracked_bytes(gpu, layouts, use.tensors, use.comes_back)),
-      ports_(static_cast<std::size_t>(gpu.sm_count)) {
+      ports_(static_cast<std::size_t>(gpu.sm_count)),
+      lookups_(gpu.has_l2() ? gpu.l2_merge_cycles : 0, layouts, use.tensors),
+      hbm_(gpu) {
   for (const Tensor tensor : use.tensors)
     if (const std::int64_t bytes = layouts[tensor.index()].row_bytes(); PageTable::holds(tensor) && bytes % sector_size == 0)
       pool_row_bytes_ = bytes;
   const std::vector<int> sides = sm_sides(gpu);
   for (std::size_t sm = 0; sm < ports_.size() && gpu.l2_partitions >= 2; ++sm) ports_[sm].side = sides[sm];
   if (!gpu.has_l2()) return;
-  for (const Tensor tensor : use.tensors) {
-    if (l2_merge_cycles_ <= 0) break;
-    std::vector<std::uint64_t>& keys = plane_keys_[tensor.index()];
-    for (std::int64_t plane = 0; plane < layouts[tensor.index()].planes; ++plane)
-      keys.push_back(mixed(mixed(1, static_cast<std::int64_t>(tensor.index())), plane));
-  }
   CachePolicy policy{static_cast<int>(gpu.l2_ways), 0, gpu.l2_dirty_fraction};
   for (const Tensor tensor : use.tensors) policy.tile_bytes = std::max(policy.tile_bytes, map_.tile_bytes(tensor));
   cache_.emplace(map_, Bytes(static_cast<std::int64_t>(gpu.usable_l2_bytes())), static_cast<int>(gpu.l2_partitions), policy);
@@ -93,7 +78,7 @@ Transfer MemorySystem::finish(double cycle, double port_end, double l2_end, doub
 WaitCause MemorySystem::limit_of(double cycle, double served, double hbm_end, double latency) const {
   // Blame bandwidth only if queueing and streaming took longer than the latency itself.
   if (hbm_end >= served) return hbm_end - cycle > 2 * hbm_latency_ ? WaitCause::hbm : WaitCause::data;
-  return served - cycle > 2 * latency ? WaitCause::l2 : WaitCause::data;
+  return served - cycle > 2 * latency ? WaitCause::l2_path : WaitCause::data;
 }
 
 void MemorySystem::write_back(double cycle, int launch) {
@@ -104,32 +89,8 @@ void MemorySystem::write_back(double cycle, int launch) {
     if (bytes == 0) continue;
     ledger_.add(launch, tensor, Link::hbm_write, 0, bytes, device_);
     recorder_.traffic(cycle, tensor, Link::hbm_write, bytes);
-    const double cycles = static_cast<double>(bytes) * hbm_write_cycles_per_byte_;
-    serve_hbm(cycle, bytes, cycles);
-    hbm_writing_ = part_writing(cycle) * writes_remembered + cycles;
-    hbm_wrote_at_ = std::max(hbm_wrote_at_, cycle);
+    hbm_.write_back(cycle, bytes);
   }
-}
-
-double MemorySystem::part_writing(double cycle) const {
-  const double since = std::max(0.0, cycle - hbm_wrote_at_);
-  return hbm_writing_ == 0 ? 0 : hbm_writing_ / writes_remembered * std::exp(-since / writes_remembered);
-}
-
-double MemorySystem::part_looked_up(const TileRef& tile, double cycle) {
-  if (l2_merge_cycles_ <= 0) return 1;
-  if (looked_up_ != tile) {
-    const std::uint64_t plane = plane_keys_[tile.tensor.index()][static_cast<std::size_t>(tile.plane)];
-    looked_up_ = tile;
-    looked_up_key_ = mixed(mixed(plane, tile.row), tile.col);
-  }
-  const std::uint64_t key = looked_up_key_;
-  Readers& readers = readers_[key & (readers_.size() - 1)];
-  if (readers.key != key) {
-    readers = {key, cycle, 0, 0};
-    return 1;
-  }
-  return part_of(readers, cycle);
 }
 
 double MemorySystem::cross(int side, double cycle, std::int64_t bytes) {
@@ -163,15 +124,14 @@ inline MemorySystem::L2Read MemorySystem::read_l2(int side, double cycle, const 
     all.hbm_bytes += read.hbm_bytes;
     all.streams += read.streams;
   });
-  Hits& hits = hits_[static_cast<std::size_t>(side)];
-  hits.at[hits.latest] = {};  // the L2 was read in between
+  hits_[static_cast<std::size_t>(side)].forget_latest();  // the L2 was read in between
   return all;
 }
 
 inline MemorySystem::L2Read MemorySystem::read_place(int side, double cycle, const OpClass& op, const TileRef& tile,
                                                      std::int64_t read_bytes) {
   const auto bytes = static_cast<double>(read_bytes);
-  const double l2_cycles = cache_ ? bytes * l2_read_cycles_per_byte_ * part_looked_up(tile, cycle) : 0;
+  const double l2_cycles = cache_ ? bytes * l2_read_cycles_per_byte_ * lookups_.part_looked_up(tile, cycle) : 0;
   const double l2_end = serve(l2_read_free_, cycle, l2_cycles);
   l2_read_busy_ += l2_cycles;
   TileAccess access;
@@ -185,9 +145,8 @@ inline MemorySystem::L2Read MemorySystem::read_place(int side, double cycle, con
   const double latency = access.crossed_bytes != 0 ? far_latency_ : near_latency_;
   double round_trip = latency;
   if (access.hbm_read_bytes != 0) {
-    const double read_end =
-        serve_hbm(cycle, access.hbm_read_bytes, static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_);
-    round_trip = op.hbm_latency + op.hbm_write_wait * std::min(1.0, part_writing(cycle));
+    const double read_end = hbm_.read(cycle, access.hbm_read_bytes);
+    round_trip = op.hbm_latency + op.hbm_write_wait * std::min(1.0, hbm_.part_writing(cycle));
     const double arrival = read_end + round_trip;
     if (cache_) cache_->note_arrival(arrival);
     hbm_end = std::max(hbm_end, arrival);
@@ -199,42 +158,30 @@ inline MemorySystem::L2Read MemorySystem::read_place(int side, double cycle, con
           latency,
           round_trip,
           access.hbm_read_bytes,
-          std::max(l2_cycles, static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_),
+          std::max(l2_cycles, hbm_.read_cycles(access.hbm_read_bytes)),
           access.is_hit ? std::optional(access.unchanged) : std::nullopt};
 }
 
-bool MemorySystem::finds_repeated(Hits& hits, const PlacedAccess& access) {
-  for (std::size_t at = 0; at < hits.at.size(); ++at) {
-    if (!hits.at[at].is_repeated_by(access)) continue;
-    cache_->note_other_read(static_cast<int>(&hits - hits_.data()));
-    hits.latest = at;
-    return true;
-  }
-  return false;
+bool MemorySystem::finds_earlier(RecentHits& hits, int side, const PlacedAccess& access) {
+  if (!hits.find(access)) return false;
+  cache_->note_other_read(side);
+  return true;
 }
 
 void MemorySystem::note_hit(int side, const PlacedAccess& access, const OpClass& op, const L2Read& read) {
-  Hits& hits = hits_[static_cast<std::size_t>(side)];
-  std::size_t at = 0;
-  while (at < hits.at.size() && !(hits.at[at].access == access)) ++at;
-  if (at == hits.at.size()) {
-    at = hits.oldest;
-    hits.oldest = (at + 1) % hits.at.size();
-  }
-  hits.latest = at;
-  Hit& hit = hits.at[at];
-  hit.access = access;
-  hit.readers = &readers_[looked_up_key_ & (readers_.size() - 1)];
-  hit.key = l2_merge_cycles_ > 0 ? looked_up_key_ : hit.readers->key;
-  hit.port_cycles = op.busy_cycles;
-  hit.l2_cycles = static_cast<double>(op.bytes) * l2_read_cycles_per_byte_;
-  hit.arrival = read.hbm_end;
-  hit.unchanged = *read.unchanged;
+  SharedLookups::Readers& readers = lookups_.readers_of_latest();
+  hits_[static_cast<std::size_t>(side)].note({.access = access,
+                                              .readers = &readers,
+                                              .key = readers.key,
+                                              .port_cycles = op.busy_cycles,
+                                              .l2_cycles = static_cast<double>(op.bytes) * l2_read_cycles_per_byte_,
+                                              .arrival = read.hbm_end,
+                                              .unchanged = *read.unchanged});
 }
 
 Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
   const PlacedAccess access = where.placed(origin.shift_of(builder_.op_class(where.op_class).tensor));
-  if (!is_repeated(sm, access)) return load_anew(sm, cycle, access);
+  if (!finds_repeated(sm, access)) return load_anew(sm, cycle, access);
   const RepeatedLoad again = load_again(sm, cycle);
   recorder_.operation(access.op_class, again.start, again.busy_end, again.end, again.streams);
   return {.end = again.end, .streams = again.streams, .limit = limit_of(cycle, again.end, again.arrival, near_latency_)};
@@ -268,8 +215,7 @@ Transfer MemorySystem::load_from(DeviceId home, int sm, double cycle, std::uint3
   port_in_busy_ += op.busy_cycles;
   // The link is attached to one side of the home's L2, whatever SM reads.
   const L2Read read = far.read_l2(0, cycle, op, tile);
-  Hits& far_hits = far.hits_[0];
-  far_hits.at[far_hits.latest] = {};  // its L2 was read in between
+  far.hits_[0].forget_latest();  // its L2 was read in between
   const double served = std::max(read.served, links_->cross(home, device_, cycle, op.bytes));
   Transfer transfer = finish(cycle, port_end, served, read.hbm_end + links_->latency(), read.latency + links_->latency());
   transfer.end += op.later_rounds * (read.round_trip + links_->latency());
@@ -321,9 +267,8 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
     recorder_.l2_after(cycle, cache_->contents());
   } else {
     if (adds_to_memory(op.kind)) hbm_end = fetch_sums(op, cycle, op.bytes);
-    const double hbm_cycles = bytes * hbm_write_cycles_per_byte_;
-    streams = std::max(streams, hbm_cycles);
-    hbm_end = serve_hbm(std::max(cycle, hbm_end), op.bytes, hbm_cycles) + hbm_latency_;
+    streams = std::max(streams, hbm_.write_cycles(op.bytes));
+    hbm_end = hbm_.write(std::max(cycle, hbm_end), op.bytes) + hbm_latency_;
   }
   Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, near_latency_);
   transfer.sent = std::max(port_end, l2_end);
@@ -338,16 +283,10 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
 
 double MemorySystem::fetch_sums(const OpClass& op, double cycle, std::int64_t bytes) {
   if (bytes == 0) return 0;
-  const double arrival = serve_hbm(cycle, bytes, static_cast<double>(bytes) * hbm_read_cycles_per_byte_) + hbm_latency_;
+  const double arrival = hbm_.read(cycle, bytes) + hbm_latency_;
   ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, bytes, device_);
   recorder_.traffic(arrival, op.tensor, Link::hbm_read, bytes);
   return arrival;
-}
-
-HbmUse MemorySystem::hbm_use(double cycle) const {
-  const double queued = std::max(0.0, hbm_free_ - cycle);
-  const double bytes = hbm_write_cycles_per_byte_ > 0 ? queued / hbm_write_cycles_per_byte_ : 0;
-  return {hbm_bytes_ - bytes, hbm_busy_ - queued};
 }
 
 CacheContents MemorySystem::contents() const {

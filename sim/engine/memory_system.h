@@ -23,8 +23,12 @@
 #include "sim/core/gpu_spec.h"
 #include "sim/core/page_table.h"
 #include "sim/engine/device_links.h"
+#include "sim/engine/hbm_queue.h"
+#include "sim/engine/recent_hits.h"
 #include "sim/engine/recorder.h"
 #include "sim/engine/schedule.h"
+#include "sim/engine/served_queue.h"
+#include "sim/engine/shared_lookups.h"
 #include "sim/memory/ledger.h"
 #include "sim/memory/tile_cache.h"
 
@@ -36,7 +40,7 @@ struct Transfer {
   double sent = 0;                    // of a store: when the L2 has taken all of it
   double streams = 0;                 // its last cycles, in which its bytes cross the slowest link on its way
   std::int64_t hbm_bytes = 0;         // bytes read from HBM for it
-  WaitCause limit = WaitCause::data;  // what limited it: data (latency alone), l2 or hbm (bandwidth)
+  WaitCause limit = WaitCause::data;  // what limited it: data (latency alone), l2_path or hbm (bandwidth)
 };
 
 /// A load that hits in the L2 as an earlier load of its tile did.
@@ -44,11 +48,6 @@ struct RepeatedLoad {
   double start = 0, busy_end = 0;  // when its bytes occupy the SM's port
   double end = 0, streams = 0;     // as of a Transfer
   double arrival = 0;              // when its bytes arrived from HBM
-};
-
-/// The work of HBM up to a moment.
-struct HbmUse {
-  double bytes = 0, busy_cycles = 0;
 };
 
 /// How a program uses its tensors in HBM.
@@ -69,27 +68,30 @@ class MemorySystem {
   /// Makes this the memory of `device`, one of several. `links` connects them and must outlive this object.
   void join(DeviceId device, DeviceLinks& links);
 
+  /// Loads a tile into SM `sm` at `cycle`.
   Transfer load(int sm, double cycle, const ScheduledAccess& access, const BlockOrigin& origin);
-  /// Returns whether a load is of a tile that was loaded lately on its side of the L2, and changes nothing there. load_again() may
-  /// then follow; otherwise load_anew() must.
-  bool is_repeated(int sm, const PlacedAccess& access) {
-    Hits& hits = hits_[static_cast<std::size_t>(ports_[static_cast<std::size_t>(sm)].side)];
-    return hits.at[hits.latest].is_repeated_by(access) || finds_repeated(hits, access);
+  /// Returns whether a load repeats one of the latest hits through its side of the L2, and makes that hit the latest. The L2 itself
+  /// stays as it is. load_again() may then follow; otherwise load_anew() must.
+  bool finds_repeated(int sm, const PlacedAccess& access) {
+    const int side = ports_[static_cast<std::size_t>(sm)].side;
+    RecentHits& hits = hits_[static_cast<std::size_t>(side)];
+    return hits.latest().is_repeated_by(access) || finds_earlier(hits, side, access);
   }
+  /// Processes a load that repeats no hit.
   Transfer load_anew(int sm, double cycle, const PlacedAccess& access);
-  /// Processes a load for which is_repeated(), but does not record it.
+  /// Processes a load for which finds_repeated(), but does not record it.
   RepeatedLoad load_again(int sm, double cycle) {
     Port& port = ports_[static_cast<std::size_t>(sm)];
-    const Hits& hits = hits_[static_cast<std::size_t>(port.side)];
-    const Hit& hit = hits.at[hits.latest];
+    const RecentHits::Hit& hit = hits_[static_cast<std::size_t>(port.side)].latest();
     const double port_end = serve(port.in, cycle, hit.port_cycles);
     port_in_busy_ += hit.port_cycles;
-    const double l2_cycles = hit.l2_cycles * (l2_merge_cycles_ > 0 ? part_of(*hit.readers, cycle) : 1);
+    const double l2_cycles = hit.l2_cycles * (lookups_.are_shared() ? lookups_.part_of(*hit.readers, cycle) : 1);
     const double l2_end = serve(l2_read_free_, cycle, l2_cycles);
     l2_read_busy_ += l2_cycles;
     return {port_end - hit.port_cycles, port_end, std::max(std::max(port_end, l2_end) + near_latency_, hit.arrival),
             std::max(hit.port_cycles, l2_cycles), hit.arrival};
   }
+  /// Stores a tile of SM `sm`, or adds it to memory, at `cycle`.
   Transfer store(int sm, double cycle, const ScheduledAccess& access, const BlockOrigin& origin);
 
   CacheContents contents() const;  // of the L2
@@ -102,44 +104,24 @@ class MemorySystem {
   /// Returns the bytes that the L2 looked up for reads of SMs; 0 if it has no rate.
   double l2_looked_up_bytes() const { return l2_read_cycles_per_byte_ > 0 ? l2_read_busy_ / l2_read_cycles_per_byte_ : 0; }
   /// Returns the work of HBM up to `cycle`, when only write-backs may still be queued.
-  HbmUse hbm_use(double cycle) const;
+  HbmUse hbm_use(double cycle) const { return hbm_.use(cycle); }
 
  private:
   struct Port {
     double in = 0, out = 0;  // when each direction is free
     int side = 0;            // L2 partition next to its SM
   };
-  static constexpr double reads_remembered = 8;  // window of the mean time between reads of a tile; a power of two, see part_of()
-  struct Readers {
-    std::uint64_t key = ~std::uint64_t{0};  // tile
-    double cycle = 0;                       // its latest read
-    double apart = 0, seen = 0;             // mean cycles between two reads, over `seen` reads
-  };
-  /// A load that hit. It only takes time, and a repetition of it takes the same.
-  struct alignas(64) Hit {
-    PlacedAccess access{.op_class = ~0U};  // of no class: none
-    Readers* readers = nullptr;            // of the tile, if its key is still this one
-    std::uint64_t key = 0;
-    double port_cycles = 0, l2_cycles = 0, arrival = 0;
-    Unchanged unchanged;
-
-    bool is_repeated_by(const PlacedAccess& other) const { return access == other && unchanged.holds() && readers->key == key; }
-  };
-  /// The latest loads through a side of the L2 that hit. Blocks that are not in step load a few tiles in turn.
-  struct Hits {
-    std::array<Hit, 8> at;
-    std::size_t latest = 0, oldest = 0;
-  };
   /// The timing of an L2 read before the SM's port.
   struct L2Read {
-    double served = 0;   // when the last byte has left the L2
-    double hbm_end = 0;  // when the last byte has arrived from HBM
-    double latency = 0;
+    double served = 0;      // when the last byte has left the L2
+    double hbm_end = 0;     // when the last byte has arrived from HBM
+    double latency = 0;     // of the L2, or of its far partition
     double round_trip = 0;  // latency of the farthest level that it reached
     std::int64_t hbm_bytes = 0;
     double streams = 0;                  // of its cycles, those in which its own bytes cross
     std::optional<Unchanged> unchanged;  // of a hit: nothing moved in the L2 or into it
   };
+  /// Reads a tile through `side`. With pages, `logical` is read where its pages lie, part by part.
   L2Read read_l2(int side, double cycle, const OpClass& op, const TileRef& logical);
   /// Reads `read_bytes` of a tile that lies in one page, at its place in the pool.
   L2Read read_place(int side, double cycle, const OpClass& op, const TileRef& tile, std::int64_t read_bytes);
@@ -147,46 +129,24 @@ class MemorySystem {
   Transfer load_from(DeviceId home, int sm, double cycle, std::uint32_t op_class, const TileRef& tile);
   /// Records a load whose bytes have come from the L2 of `home`, and what that L2 did for it.
   void end_load(MemorySystem& home, double cycle, std::uint32_t op_class, double port_end, const Transfer& transfer);
-  /// Queues `cycles` of work at `cycle` on a queue that is busy until `free`; returns when the work is done.
-  static double serve(double& free, double cycle, double cycles) { return free = (free > cycle ? free : cycle) + cycles; }
-  /// The same for HBM: counts `bytes` and the `cycles` that they take.
-  double serve_hbm(double cycle, std::int64_t bytes, double cycles) {
-    hbm_bytes_ += static_cast<double>(bytes);
-    hbm_busy_ += cycles;
-    return serve(hbm_free_, cycle, cycles);
-  }
   /// Queues bytes on the fabric towards `side`; returns when they have crossed.
   double cross(int side, double cycle, std::int64_t bytes);
+  /// Returns a transfer that began at `cycle`, given when the port, the L2 and HBM have served it. `latency`: of the L2.
   Transfer finish(double cycle, double port_end, double l2_end, double hbm_end, double latency) const;
   /// Returns what limits a transfer that is served at `served` with a latency that is part of it, and has its bytes at `hbm_end`.
   WaitCause limit_of(double cycle, double served, double hbm_end, double latency) const;
   /// Reads `bytes` that a reduce-add misses in the L2 from HBM; returns when they arrive, 0 if there are none.
   double fetch_sums(const OpClass& op, double cycle, std::int64_t bytes);
+  /// Queues what the L2 has evicted or cleaned, and counts it.
   void write_back(double cycle, int launch);
-  /// Returns the share of its recent time that HBM spent on writes.
-  double part_writing(double cycle) const;
-  /// Returns the share of a read that needs its own L2 look-up. Reads of a line within l2.merge_cycles share one; the share assumes
-  /// that reads arrive at random, at the mean rate of the latest reads of the tile.
-  double part_looked_up(const TileRef& tile, double cycle);
-  /// Returns the same for a tile that was read before.
-  double part_of(Readers& readers, double cycle) const {
-    readers.seen = std::min(readers.seen + 1, reads_remembered);
-    const double differs = cycle - readers.cycle - readers.apart;
-    // Multiplying by the reciprocal of a power of two gives the same bits and is faster than a division.
-    readers.apart += readers.seen == reads_remembered ? differs * (1 / reads_remembered) : differs / readers.seen;
-    readers.cycle = cycle;
-    return readers.apart / (readers.apart + l2_merge_cycles_);
-  }
-  /// Looks for a load among all but the latest of `hits`, and makes it the latest.
-  bool finds_repeated(Hits& hits, const PlacedAccess& access);
+  /// Does what finds_repeated() says for all but the latest of `hits`, those of `side`.
+  bool finds_earlier(RecentHits& hits, int side, const PlacedAccess& access);
   /// Notes a load that hit, so that the next ones of the same tile are repetitions of it.
   void note_hit(int side, const PlacedAccess& access, const OpClass& op, const L2Read& read);
 
   double l2_read_cycles_per_byte_, l2_write_cycles_per_byte_, l2_add_cycles_per_byte_;
   double l2_beside_cycles_per_byte_;  // read time that a write costs
-  double l2_merge_cycles_;
   double fabric_cycles_per_byte_;
-  double hbm_read_cycles_per_byte_, hbm_write_cycles_per_byte_;
   double near_latency_, far_latency_, hbm_latency_;
   const ScheduleBuilder& builder_;
   Ledger& ledger_;
@@ -197,18 +157,14 @@ class MemorySystem {
   TileMap map_;
   std::optional<TileCache> cache_;  // absent if the GPU has no L2
   std::vector<Port> ports_;
-  std::vector<Readers> readers_ = std::vector<Readers>(1 << 12);     // the latest tiles, by the lower bits of their key
-  std::array<std::vector<std::uint64_t>, most_tensors> plane_keys_;  // hash of tensor and plane, the first part of a key
-  TileRef looked_up_;                                                // the latest tile, and its key
-  std::uint64_t looked_up_key_ = 0;
-  std::array<Hits, 2> hits_;
+  SharedLookups lookups_;
+  std::array<RecentHits, 2> hits_;  // by side
+  HbmQueue hbm_;
   DeviceId device_;
   DeviceLinks* links_ = nullptr;  // null on a single device
-  double l2_read_free_ = 0, l2_write_free_ = 0, hbm_free_ = 0;
+  double l2_read_free_ = 0, l2_write_free_ = 0;
   std::array<double, 2> fabric_free_{};  // towards each side
-  double l2_read_busy_ = 0, l2_write_busy_ = 0, hbm_busy_ = 0, port_in_busy_ = 0, port_out_busy_ = 0;
-  double hbm_writing_ = 0, hbm_wrote_at_ = 0;  // HBM's write cycles, decaying exponentially, and when they were last updated
-  double hbm_bytes_ = 0;                       // bytes requested from HBM, queued ones included
+  double l2_read_busy_ = 0, l2_write_busy_ = 0, port_in_busy_ = 0, port_out_busy_ = 0;
 };
 
 }  // namespace tilescope

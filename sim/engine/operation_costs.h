@@ -11,14 +11,10 @@
 #include <vector>
 
 #include "sim/core/gpu_spec.h"
+#include "sim/engine/served_queue.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
-
-/// Returns the cycles per unit of work; 0 for a rate of 0, which means that the resource is not modelled.
-inline double cycles_per(double rate) {
-  return rate > 0 ? 1 / rate : 0;
-}
 
 /// The pipes of an SM that its blocks share. fp32 stands for all other arithmetic and for the issue slots.
 enum class Pipe : std::uint8_t { tensor, exp, fp32, none };
@@ -76,11 +72,12 @@ struct OpKey {
   std::uint8_t rounds = 1;
   std::int16_t instructions = 0, other_alu = 0, other_exps = 0, barriers = 0;
   std::int16_t shared_round_trips = 0, l2_round_trips = 0, wavefronts = 0, executed_eighths = 0;
-  std::int16_t exps_each = 0, more_unused = 0;
+  std::int16_t exps_each = 0;
+  std::array<std::int16_t, 3> unused{};
   std::uint16_t left_reads = 0, right_reads = 0;
   std::int32_t rows = 0, cols = 0, inner = 0, tile_rows = 0, tile_cols = 0;
   std::int32_t whole_rows = 0, whole_keys = 0;  // of the block
-  std::uint32_t shared_tiles = 0;
+  TileSet shared_tiles = 0;
   std::int64_t smem_read_bytes = 0, smem_write_bytes = 0, bytes = 0, flops = 0, exps = 0;
 
   bool operator==(const OpKey& other) const {
@@ -97,7 +94,7 @@ struct OpKey {
   }
 
  private:
-  using Words = std::array<std::uint64_t, 14>;
+  using Words = std::array<std::uint64_t, 15>;
   Words words() const { return std::bit_cast<Words>(*this); }
 };
 static_assert(std::has_unique_object_representations_v<OpKey>);

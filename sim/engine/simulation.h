@@ -121,6 +121,12 @@ std::optional<ProgramTile> chosen_tile(const SimulationRequest& request);
 
 /// A callback that gets the progress, 0..1, from time to time; returning false cancels.
 using Progress = std::function<bool(double)>;
+/// Tells `progress` that all is done. Returns whether it cancels.
+inline bool is_cancelled(const Progress& progress) {
+  return progress && !progress(1);
+}
+/// Returns the error of a simulation that was cancelled.
+Error simulation_cancelled();
 
 /// What simulate() settles before the first block starts.
 struct PlannedRun {

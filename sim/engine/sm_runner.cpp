@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/refuse.h"
+#include "sim/engine/beside_products.h"
 #include "sim/engine/launch_order.h"
 #include "sim/engine/sm_order.h"
 
@@ -16,13 +17,6 @@ namespace tilescope {
 namespace {
 
 constexpr std::array<std::uint8_t, no_pipe + 1> every_pipe = {0, 1, 2, 3, 4};
-
-/// Returns what delayed the data of an operation.
-WaitCause cause_of_data(const ResidentGroup& group, const ScheduledOp& op) {
-  if (op.wait == OperationStream::at_once) return WaitCause::barrier;                   // a token of another group
-  if (op.wait > static_cast<std::int32_t>(group.load_count)) return WaitCause::tensor;  // its own product
-  return group.landed_by[static_cast<std::size_t>(op.wait) - 1];
-}
 
 }  // namespace
 
@@ -34,6 +28,7 @@ SmRunner::SmRunner(const TileProgram& program, const SimulationRequest& request,
       memory_(memory),
       recorder_(recorder),
       builder_(builder),
+      intervals_(builder, recorder),
       sms_(static_cast<std::size_t>(request.gpu.sm_count)),
       schedules_(program, builder) {
   for (std::uint8_t pipe = 0; pipe <= no_pipe; ++pipe) {
@@ -52,40 +47,6 @@ inline double SmRunner::add_until(RunningSm& sm, const ResidentGroup& group, std
   sm.added = begin + c.busy_cycles;
   const double queue = gpu_.sm_reduce_queue_bytes * c.busy_cycles / static_cast<double>(c.bytes);
   return std::max(time, begin + c.busy_cycles / warps - queue);
-}
-
-inline double SmRunner::share_with_products(RunningSm& sm, const BesideProducts& beside, double start, double cycles) const {
-  if (cycles <= 0 || beside.waits + beside.takes <= 0) return 0;
-  const double waits = cycles * beside.waits, takes = cycles * beside.takes;
-  if (sm.products.busy_until() > start)
-    sm.products.delay(takes);
-  else
-    sm.free[pipe_of(Pipe::tensor)] += takes;
-  // While an instruction waits for the register file, no exponential issues on that scheduler either.
-  double& exp = sm.free[pipe_of(Pipe::exp)];
-  exp = std::max(exp, start) + waits;
-  return waits;
-}
-
-inline double SmRunner::wait_beside_products(RunningSm& sm, ResidentGroup& group, std::uint32_t op_class, double start,
-                                             double duration) const {
-  const double owed = std::max(0.0, group.compute_end + std::exchange(group.owed, 0.0) - start);
-  const BesideProducts& beside = builder_.op_class(op_class).beside;
-  const double whole = duration + beside.waits, until = std::max(sm.products.all_done(), sm.free[pipe_of(Pipe::tensor)]);
-  const float rate = whole > 0 ? static_cast<float>(1 / whole) : 0;
-  group.beside = {beside.waits * rate, beside.takes * rate};
-  group.beside_until = std::max(start, until);
-  return owed + share_with_products(sm, group.beside, start, std::min(until - start, whole));
-}
-
-inline void SmRunner::disturb(RunningSm& sm, const ResidentGroup& issuer, double start, double from) const {
-  const double until = sm.products.all_done();
-  for (ResidentGroup& other : sm.groups) {
-    if (&other == &issuer || other.stream == nullptr || other.compute_end == never || other.compute_end <= start) continue;
-    const double end = std::min(other.compute_end, until), begin = std::max(from, other.beside_until);
-    other.owed += share_with_products(sm, other.beside, start, end - begin);
-    other.beside_until = std::max(other.beside_until, until);
-  }
 }
 
 void SmRunner::refresh(RunningSm& sm, ResidentGroup& group) {
@@ -185,48 +146,6 @@ void SmRunner::start_group(RunningSm& sm, ResidentGroup& group, double time, Wai
   refresh(sm, group);
 }
 
-void SmRunner::record(RunningSm& sm, const ResidentGroup& group, const Interval& interval, std::int32_t op) {
-  const BlockOperations& operations = group.block->operations;
-  const Operation& operation = operations.operations[static_cast<std::size_t>(op)];
-  const ChipTile chip_tile = writes_memory(operation.kind) ? operation.src[0] : operation.dst;
-  const bool has_ring = operation.kind == OpKind::load || is_shared(operations, operation.dst) || chip_tile.has_strips();
-  Interval noted = interval;
-  noted.run = group.run;
-  noted.op = op;
-  noted.kind = operation.kind;
-  noted.group = operation.group;
-  recorder_.interval(sm.number, noted, operation.tile, operation.iteration, has_ring ? buffer_of(operation, chip_tile) : 0,
-                     chip_tile);
-}
-
-void SmRunner::record_compute(RunningSm& sm, const ResidentGroup& group, double start, double end, double streams) {
-  const ScheduledOp op = group.stream->compute[group.next_compute];
-  const OpClass& c = builder_.op_class(op.number());
-  Interval interval;
-  interval.start = start;
-  interval.end = end;
-  interval.ready = group.next_compute == 0 ? group.start : group.compute_end;
-  interval.unit = c.unit;
-  if (c.timing.store) interval.bytes = c.bytes;
-  interval.streams = static_cast<float>(streams);
-  // A wait can have several causes in sequence; report the longest one.
-  constexpr WaitCause by_pipe[] = {WaitCause::tensor, WaitCause::exp, WaitCause::fp32};
-  const auto pipe = static_cast<std::size_t>(c.timing.awaited);
-  const double data = group.ready_time(op);
-  const double for_start = group.compute_end - interval.ready, for_data = data - group.compute_end, for_pipe = start - data;
-  if (start <= interval.ready)
-    interval.cause = WaitCause::none;
-  else if (for_pipe > std::max(for_start, for_data))
-    interval.cause = c.timing.store                                                             ? WaitCause::fp32
-                     : pipe < std::size(by_pipe) && sm.free[pipe_of(c.timing.awaited)] == start ? by_pipe[pipe]
-                                                                                                : WaitCause::smem;
-  else if (for_data > for_start)
-    interval.cause = cause_of_data(group, op);
-  else
-    interval.cause = group.start_cause;
-  record(sm, group, interval, group.stream->op_of_compute[group.next_compute]);
-}
-
 template <bool plain>
 inline double SmRunner::run_operation(RunningSm& sm, ResidentGroup& group, const ScheduledOp* at, const OpTiming& timing,
                                       double start, double duration, double pipe_free) {
@@ -244,7 +163,7 @@ inline double SmRunner::run_operation(RunningSm& sm, ResidentGroup& group, const
   if (recording_.is_on()) recording_.note_operation(group, op, busy_from, busy_to);
   if (!plain && group.focused) {
     group.next_compute = static_cast<std::uint32_t>(at - group.ops);
-    record_compute(sm, group, start, start + timing.shown);
+    intervals_.compute(sm, group, start, start + timing.shown);
   }
   end = std::max(end, sm.take_all(timing, start));
   if (timing.slices > 1) {
@@ -293,7 +212,8 @@ inline void SmRunner::compute(RunningSm& sm, ResidentGroup& group, double start,
     const ScheduledOp op = *next;
     const double pipe_free = sm.free[timing->pipe[group.sliced]];  // before the operation itself takes more of the pipe
     double longer = crowded(sm, group, *timing, start);
-    if (are_disturbed_) longer += wait_beside_products(sm, group, op.number(), start, timing->duration + longer);
+    if (are_disturbed_)
+      longer += wait_beside_products(sm, group, builder_.op_class(op.number()).beside, start, timing->duration + longer);
     const double duration = timing->duration + longer;
     if (timing->issued > 0) {
       issued = timing->issued;
@@ -341,27 +261,7 @@ void SmRunner::land(RunningSm& sm, ResidentGroup& group, double time, std::uint3
   // The copy occupies the memory pipe of its SM. When exactly its lines land is not modelled; from now on is right on average.
   if (timing.smem_cycles > 0)
     transfer.end = std::max(transfer.end, sm.serve(sm.memory_pipe.copies_free, time, timing.smem_cycles) + gpu_.l2_latency_cycles);
-  if (group.focused) {
-    // Where an earlier copy lands later, it is what the group waits for.
-    const bool follows = timing.copy || !builder_.costs().models_instruction_latency(),
-               is_last = !follows || transfer.end >= group.copied;
-    group.landed_by[at] = is_last ? transfer.limit : group.copied_by;
-    if (timing.copy && is_last) group.copied_by = transfer.limit;
-    Interval interval;
-    interval.start = time;
-    interval.end = transfer.end;
-    interval.ready = at == 0 ? group.start : group.issued;
-    interval.unit = Unit::copy;
-    const bool has_token = group.tokens_of_loads != nullptr && group.tokens_of_loads[at].wait >= 0;
-    if (interval.start > interval.ready)
-      interval.cause = access.after == OperationStream::at_once && !has_token ? group.start_cause
-                       : timing.paced                                         ? WaitCause::program_order
-                                                                              : WaitCause::buffer;
-    interval.bytes = builder_.op_class(access.op_class).bytes;
-    interval.hbm_bytes = transfer.hbm_bytes;
-    interval.streams = static_cast<float>(transfer.streams);
-    record(sm, group, interval, group.stream->op_of_load[at]);
-  }
+  if (group.focused) intervals_.load(sm, group, at, time, transfer);
   group.issued = time + (timing.asynchronous ? timing.duration : 0);
   group.drained = std::max(group.drained, transfer.end);
   note_landing(group, at, timing, transfer.end);
@@ -374,27 +274,12 @@ void SmRunner::end_issue(RunningSm& sm) {
   ResidentGroup& group = sm.groups[product.slot];
   const double end = product.end + builder_.costs().product_latency();
   recorder_.operation(group.ops[product.number].number(), product.end - product.work, product.end, product.end);
-  if (group.focused) record_product(sm, group, product);
+  if (group.focused) intervals_.product(sm, group, product);
   if (product.moment != nullptr) *product.moment = end;
   group.compute_end = issued;
   group.drained = std::max(group.drained, end);
   signal(sm, group, group.tokens_of_compute[product.number], end);
   refresh(sm, group);
-}
-
-void SmRunner::record_product(RunningSm& sm, const ResidentGroup& group, const QueuedProduct& product) {
-  const OpClass& c = builder_.op_class(group.ops[product.number].number());
-  Interval interval;
-  interval.start = product.start;
-  interval.end = product.end;
-  interval.ready = product.ready;
-  interval.unit = c.unit;
-  const double for_data = product.issued - product.ready, for_cores = product.start - product.issued;
-  if (interval.start > interval.ready) {
-    const ScheduledOp op = group.ops[product.number];
-    interval.cause = for_cores > for_data ? WaitCause::tensor : cause_of_data(group, op);
-  }
-  record(sm, group, interval, group.stream->op_of_compute[product.number]);
 }
 
 void SmRunner::store(RunningSm& sm, ResidentGroup& group, double time) {
@@ -405,7 +290,7 @@ void SmRunner::store(RunningSm& sm, ResidentGroup& group, double time) {
   const double landed =
       transfer.end + (builder_.costs().models_instruction_latency() && !timing.asynchronous ? timing.duration / 2 : 0);
   group.drained = std::max(group.drained, landed);
-  if (group.focused) record_compute(sm, group, time, landed, transfer.streams);
+  if (group.focused) intervals_.compute(sm, group, time, landed, transfer.streams);
   const std::uint32_t at = group.next_compute++;
   const double duration = timing.duration + crowded(sm, group, timing, time);
   note_issue_rate(group, timing.issued, duration);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/engine/block_queue.h"
+#include "sim/engine/interval_writer.h"
 #include "sim/engine/memory_system.h"
 #include "sim/engine/recorder.h"
 #include "sim/engine/running_sm.h"
@@ -115,22 +116,10 @@ class SmRunner {
     // A scheduler issues one instruction a cycle, so others can take at most every slot.
     return std::max(0.0, timing.issued * std::min(sm.taken_by_others(group, start), 1.0) - timing.spare);
   }
-  /// Returns by how much products delay an operation that starts at `start`, and lets products wait for what it takes from them: of
-  /// those that are known at its start, and of those that came while the operation before it ran. The register file is what they
-  /// share (docs/model.md).
-  double wait_beside_products(RunningSm& sm, ResidentGroup& group, std::uint32_t op_class, double start, double duration) const;
-  /// Returns how much longer an operation takes beside `cycles` of products, and charges the products for it.
-  double share_with_products(RunningSm& sm, const BesideProducts& beside, double start, double cycles) const;
-  /// Lets the operations that other groups are in the middle of share the register file with a product that begins at `start`.
-  void disturb(RunningSm& sm, const ResidentGroup& issuer, double start, double from) const;
   /// Stores the share of issue slots that the latest operation of a block takes over its `duration`.
   void note_issue_rate(ResidentGroup& group, float issued, double duration) const {
     if (are_crowded_ && issued > 0) group.issue_rate = issued * warps_a_scheduler_[group.number] / duration;
   }
-  void record(RunningSm& sm, const ResidentGroup& group, const Interval& interval, std::int32_t op);
-  /// `streams` is that of a store.
-  void record_compute(RunningSm& sm, const ResidentGroup& group, double start, double end, double streams = 0);
-  void record_product(RunningSm& sm, const ResidentGroup& group, const QueuedProduct& product);
 
   const TileProgram& program_;
   const GpuSpec& gpu_;
@@ -138,6 +127,7 @@ class SmRunner {
   MemorySystem& memory_;
   Recorder& recorder_;
   ScheduleBuilder& builder_;
+  IntervalWriter intervals_;
   DeviceId device_;
   std::vector<RunningSm> sms_;
   std::array<std::uint8_t, no_pipe + 1> pipe_of_oldest_{};
@@ -150,7 +140,7 @@ class SmRunner {
   double latest_end_ = 0;
   std::vector<double> warps_a_scheduler_;  // of each group of a block
   bool are_crowded_ = false;               // several groups share an SM
-  bool are_disturbed_ = false;             // see wait_beside_products()
+  bool are_disturbed_ = false;             // by products; see beside_products.h
 };
 
 }  // namespace tilescope

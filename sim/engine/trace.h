@@ -28,18 +28,18 @@ enum class Grain : std::uint8_t { operation, tile, phase };
 /// Why an operation did not start earlier; of several causes, the longest.
 enum class WaitCause : std::uint8_t {
   none,
-  program_order,
-  data,
-  buffer,
-  tensor,
+  program_order,  // the operation before it
+  data,           // the latency of a load
+  buffer,         // a load: the buffer that it fills
+  tensor,         // a pipe of the SM, or a product's result
   exp,
   fp32,
-  smem,
-  l2,
-  hbm,
-  barrier,
-  block_slot,
-  launch
+  smem,        // the memory pipe of the SM
+  l2_path,     // bandwidth between SM and L2: the SM's port, the L2, its fabric, the link to another device
+  hbm,         // bandwidth of HBM
+  barrier,     // a signal of another warp group
+  block_slot,  // a block: the one before it on its SM
+  launch       // a block: the launch
 };
 std::string_view to_string(WaitCause cause);
 

@@ -177,7 +177,7 @@ void emit_added_gradient_rows(BlockBuilder& b, bool converts, const AttentionPro
 /// Returns the tiles that emit_key_gradients() keeps in shared memory. P and dS of a warp's keys go from its registers to the
 /// products, unless two warps share the keys, or all warps need dS.
 inline std::uint32_t key_block_tiles(const KernelNeeds& needs, bool all_need_d_s) {
-  std::uint32_t chip_tiles = tile_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o_ring);
+  TileSet chip_tiles = tile_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o_ring);
   if (needs.warps_sharing_rows > 1) chip_tiles |= tile_bits(tiles::p_kept, tiles::d_s);
   if (all_need_d_s) chip_tiles |= tile_bits(tiles::d_s);
   return chip_tiles;
@@ -185,7 +185,7 @@ inline std::uint32_t key_block_tiles(const KernelNeeds& needs, bool all_need_d_s
 
 /// What happens to the scores of a pair of tiles before the softmax, and to their gradient after it: nothing.
 struct PlainScores {
-  /// The operation that the loads of a tile wait for; -1: none.
+  /// Returns the operation that the loads of a tile wait for; -1: none.
   std::int32_t after() const { return -1; }
   void change(BlockBuilder&) const {}          // S
   void chain_gradient(BlockBuilder&) const {}  // dP, once it is multiplied by P
@@ -217,7 +217,7 @@ inline PairWork pair_work(std::string_view id, std::string_view step, const Bloc
           kernel_profile(id).overhead("gradients", step, problem)};
 }
 
-/// The form of dSK = τ dS K of a block that owns keys. A warp computes 32 queries and 32 columns from all keys of the tile.
+/// Returns the form of dSK = τ dS K of a block that owns keys. A warp computes 32 queries and 32 columns from all keys of the tile.
 inline ProductForm added_product(const BlockPlan& plan) {
   return {.factor = plan.scale,
           .left_reads = ceil_div(plan.grid.problem.head_dim, warp_edge),

@@ -7,7 +7,7 @@
 namespace tilescope {
 
 BlockBuilder::BlockBuilder(BlockOperations& out, const BlockPlan& plan, const KernelNeeds& needs, int launch, std::int64_t block,
-                           const Domain& domain, std::uint32_t shared)
+                           const Domain& domain, TileSet shared)
     : out_(out), plan_(plan), warps_(needs.warps_sharing_rows), key_warps_(needs.warps_sharing_keys) {
   out.clear();
   out.launch = launch;

@@ -30,12 +30,10 @@
 
 namespace tilescope {
 
-/// Returns the bits of on-chip tiles in BlockOperations::shared_tiles. A tile whose index has no bit there does not compile.
+/// Returns the set of these on-chip tiles. A tile whose index is out of range does not compile.
 template <class... ChipTiles>
-consteval std::uint32_t tile_bits(const ChipTiles&... chip_tiles) {
-  if (!((ChipTile(chip_tiles)->index < most_shared_tiles) && ...))
-    throw "a tile in shared memory needs an index below most_shared_tiles";
-  return (std::uint32_t{0} | ... | (std::uint32_t{1} << ChipTile(chip_tiles)->index));
+consteval TileSet tile_bits(const ChipTiles&... chip_tiles) {
+  return (TileSet{0} | ... | (TileSet{1} << ChipTile(chip_tiles)->index));
 }
 
 /// A line of the listing, counted from 1. It converts from the program's enumeration of its lines, so that a line that does not
@@ -61,7 +59,7 @@ class BlockBuilder {
  public:
   /// Clears `out` and keeps its capacity. `shared` has a bit for each on-chip tile in shared memory.
   BlockBuilder(BlockOperations& out, const BlockPlan& plan, const KernelNeeds& needs, int launch, std::int64_t block,
-               const Domain& domain, std::uint32_t shared);
+               const Domain& domain, TileSet shared);
 
   // These set the current tile coordinates.
   /// Sets the plane of Q and the other query-side tensors; initially that of the block's domain.

@@ -81,7 +81,7 @@ enum class TilePart : std::uint8_t {
 struct ChipTileSpec {
   std::string_view name;  // "m′"
   Tensor tensor;          // gives the tile its coordinates and its colour
-  /// Unique among the tiles of a program: 1 to most_chip_tiles - 1, and below most_shared_tiles if in shared memory.
+  /// Unique among the tiles of a program: 1 to most_chip_tiles - 1.
   std::uint8_t index = 0;
   TilePart part = TilePart::whole;
   bool ring = false;    // has one buffer per stage of the key loop
@@ -98,7 +98,8 @@ struct ChipTileSpec {
 
 /// The most on-chip tiles of a program, plus one for ChipTile::none.
 inline constexpr int most_chip_tiles = 64;
-inline constexpr int most_shared_tiles = 32;
+/// A set of on-chip tiles: a bit per index.
+using TileSet = std::uint64_t;
 
 /// A handle to the declaration of an on-chip tile, which must outlive it. A tile in shared memory can be a ring of buffers.
 class ChipTile {
@@ -129,10 +130,6 @@ class ChipTile {
 };
 inline constexpr ChipTile ChipTile::none{};
 std::string_view to_string(ChipTile chip_tile);  // "Q", "m′", "α", …; "none"
-/// Returns whether blocks can have a tile in shared memory. With another index it is always in registers.
-constexpr bool can_be_shared(ChipTile chip_tile) {
-  return chip_tile && chip_tile.index() < most_shared_tiles;
-}
 /// Returns the tensor of a tile; none for ChipTile::none.
 constexpr Tensor tensor_of(ChipTile chip_tile) {
   return chip_tile.tensor();
@@ -279,7 +276,7 @@ struct BlockOperations {
   std::int32_t whole_rows = 0, whole_keys = 0;
   std::vector<ChipTile> tiles;          // on-chip tiles of the program
   std::span<const std::string> tokens;  // token names of the program: "full K 0"
-  std::uint32_t shared_tiles = 0;       // bit per on-chip tile that is in shared memory in this block
+  TileSet shared_tiles = 0;             // the on-chip tiles that are in shared memory in this block
   std::vector<Operation> operations;
   void clear() {
     operations.clear();
@@ -302,7 +299,7 @@ void waited_for(const BlockOperations& block, std::vector<std::int32_t>& out, st
 /// Returns whether an on-chip tile is in shared memory in this block; otherwise it is in registers. S and P are shared if loaded
 /// from HBM.
 inline bool is_shared(const BlockOperations& block, ChipTile chip_tile) {
-  return can_be_shared(chip_tile) && (block.shared_tiles >> chip_tile.index() & 1U) != 0;
+  return chip_tile && (block.shared_tiles >> chip_tile.index() & 1U) != 0;
 }
 
 }  // namespace tilescope

@@ -188,7 +188,7 @@ class Softmax final : public TileProgram {
     const auto [i, plane] = plan_.grid.query_block(block);
     const TileRange rows = plan_.grid.queries(i);
     // Without V, a row passes through registers, a few elements per thread.
-    const std::uint32_t shared = kind == Kind::fused ? tile_bits(tiles::s, tiles::v) : 0;
+    const TileSet shared = kind == Kind::fused ? tile_bits(tiles::s, tiles::v) : 0;
     BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(plane, rows), shared);
     b.queries(i, rows);
     b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());

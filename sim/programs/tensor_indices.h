@@ -53,7 +53,7 @@ static_assert(after_tables <= most_tensors);
 
 namespace tile_index {
 
-/// Tiles that are in shared memory in some block of some program. 0 is ChipTile::none.
+/// Of attention and its gradients, shared by most programs. 0 is ChipTile::none.
 enum : std::uint8_t {
   q = 1,
   k,
@@ -86,22 +86,21 @@ enum : std::uint8_t {
   d_q_acc,
   d_o_o,
   p_kept,
-  after_shared
+  after_attention
 };
-static_assert(after_shared <= most_shared_tiles);
 
-/// Of standard_backward, which sums dQ on chip and reads P from HBM.
-enum : std::uint8_t { p_d_p = d_q_part, d_s_ring = d_q_acc, d_p_ring = p_kept };
+/// Of standard_backward, which reads P and dP from HBM.
+enum : std::uint8_t { p_d_p = after_attention, d_s_ring, d_p_ring };
 
-/// Of flash2_backward_deterministic. The forward program of its runs, flash2, has none of flash1's tiles.
-enum : std::uint8_t { d_q_part_2 = m_tile, d_q_part_3 = l_new, d_q_part_4 = l_tile };
+/// Of flash2_backward_deterministic: what its further copies of dQ's sums get from a tile.
+enum : std::uint8_t { d_q_part_2 = after_attention, d_q_part_3, d_q_part_4 };
 
 /// Of flash3_backward: the ring of L and D, and what a group of warps keeps in registers.
-enum : std::uint8_t { lse_ring = after_shared, row_dot_ring, half_d_q_part, half_p_kept, half_d_s_kept, half_s, half_p };
+enum : std::uint8_t { lse_ring = after_attention, row_dot_ring, half_d_q_part, half_p_kept, half_d_s_kept, half_s, half_p };
 
 /// Of the block lists.
 enum : std::uint8_t {
-  kv_num_blocks = after_shared,
+  kv_num_blocks = after_attention,
   kv_indices,
   full_kv_num_blocks,
   full_kv_indices,

@@ -7,12 +7,17 @@
 #include "sim/programs/closed_form.h"
 #include "sim/programs/needs_parts.h"
 #include "sim/programs/programs.h"
+#include "sim/programs/tensor_indices.h"
 
 namespace tilescope {
 
 namespace {
 
 constexpr std::string_view id = "recipe_attention";
+
+/// The key tile of the second walk: an on-chip tile of the program's own, in shared memory like the others.
+constexpr ChipTileSpec k_again_spec{.name = "K₂", .tensor = tensors::k, .index = tile_index::recipe_k_again};
+constexpr ChipTile k_again = k_again_spec;
 
 enum class Line {
   load_q,
@@ -51,7 +56,7 @@ constexpr ListingLine listing[] = {
     {1, "recipe: m = m′", tensors::m, "m = m′", "recipe: for the next tile"},
     {0, "recipe: L = m + log l", tensors::lse, "L = m + log l", "recipe: over all keys"},
     {0, "recipe: for each key tile j, again", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "recipe: L is known now", ListingLine::heading},
-    {1, "recipe: load Kⱼ again", tensors::k, "Kⱼ: Bc × d", "recipe: into the same buffer"},
+    {1, "recipe: load Kⱼ again", tensors::k, "Kⱼ: Bc × d", "recipe: into a buffer of its own"},
     {1, "recipe: S = τ Qᵢ Kⱼᵀ, again", tensors::s, "S = τ Q Kᵀ", "recipe: S was kept nowhere"},
     {1, "recipe: mask S, again", tensors::s, "S[r,c] = −∞ if hidden", "recipe: partial tiles only"},
     {1, "recipe: P = exp(S − L)", tensors::p, "P = exp(S − L)", "recipe: the weights, divided already"},
@@ -66,12 +71,12 @@ Schema declared() {
   return {.tensors = {q, k, v, s, p, o, lse, m, l},
           .inputs = {q, k, v},
           .outputs = {o, lse},
-          .tiles = {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o,
-                    tiles::lse}};
+          .tiles = {tiles::q, tiles::k, k_again, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha,
+                    tiles::o, tiles::lse}};
 }
 
 std::int64_t shared_bytes(const AttentionProblem& problem, const TileShape& tile) {
-  return (tile.block_q + 2 * tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
+  return (tile.block_q + 3 * tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
 }
 
 /// 16×16, halved until a block's tiles fit the shared memory.
@@ -103,7 +108,8 @@ class RecipeAttention final : public TileProgram {
     const TileRange rows = grid.queries(i);
     const std::vector<KeyTile> visits = grid.visits(plane, i);
     const KernelNeeds& needs = launches_.front().needs;
-    BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), tile_bits(tiles::q, tiles::k, tiles::v));
+    BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows),
+                   tile_bits(tiles::q, tiles::k, k_again, tiles::v));
     out.iterations = static_cast<std::int32_t>(2 * visits.size());
     b.queries(i, rows);
     if (!visits.empty()) b.load(Line::load_q, tiles::q);
@@ -165,8 +171,8 @@ class RecipeAttention final : public TileProgram {
     b.copy(Line::keep_max, tiles::m, tiles::m_new);
   }
   void add_to_output(BlockBuilder& b, bool masked) const {
-    b.load(Line::load_k_again, tiles::k);
-    b.matmul(Line::scores_again, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
+    b.load(Line::load_k_again, k_again);
+    b.matmul(Line::scores_again, tiles::s, tiles::q, k_again, {.transpose = true, .factor = plan_.scale});
     if (masked) b.mask(Line::mask_again, tiles::s);
     b.exp(Line::weights, tiles::p, tiles::s, tiles::lse);
     b.load(Line::load_v, tiles::v);

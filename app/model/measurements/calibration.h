@@ -1,51 +1,17 @@
-// Calibration: measures a spec of this machine's GPU off the frame, holds it against the shipped one, and keeps it as a file.
+// Calibration: measures a spec of this machine's GPU off the frame, compares it with the shipped one, and keeps it as a file.
 //
-//   Calibrate ─► background: calibrate_this_machine() ─► spec and differences ─► ~/.local/share/tilescope/gpus/<id>.toml ─► SetGpu
+//   Calibrate ─► background: calibrate_this_machine() ─► spec and differences ─► <folder>/my-<id>.toml ─► SetGpu
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "app/model/background/worker.h"
-#include "kernels/calibrate/calibrate.h"
-#include "sim/core/gpu_spec.h"
+#include "app/model/measurements/calibrated_gpu.h"
 
 namespace tilescope {
-
-/// A measured spec, and the shipped one that the other values come from.
-struct CalibratedGpu {
-  std::string device;  // "NVIDIA H200"
-  GpuSpec shipped, measured;
-  std::string file;  // the measured spec as a TOML file
-};
-
-/// Hears each step; false cancels.
-using CalibrationTold = CalibrationProgress;
-using Calibrator = std::function<Result<CalibratedGpu>(const CalibrationTold&)>;
-
-/// Returns the shipped spec that vendor figures come from: `base_id` or, if that is empty, the one of a device's full name, such as
-/// "NVIDIA H100 80GB HBM3".
-Result<GpuSpec> shipped_spec(const std::string& base_id, const std::string& device_name);
-
-/// Measures device 0, from shipped_spec().
-/// Errors  no NVIDIA GPU, no CUDA in this build; no shipped spec of that device; those of calibrate() and calibrated_spec()
-Result<CalibratedGpu> calibrate_this_machine(const std::string& base_id, const CalibrationTold& told,
-                                             const CalibrationEffort& effort = {});
-
-/// A value that was measured, beside the shipped one.
-struct CalibrationRow {
-  std::string key;
-  double shipped = 0, measured = 0;
-  /// Relative to the shipped value; 0 where both are 0.
-  double difference() const;
-};
-/// The values of `measured` that a micro-benchmark gave, by how far they are from the shipped ones, farthest first.
-std::vector<CalibrationRow> compare_specs(const GpuSpec& shipped, const GpuSpec& measured);
-/// A measured value that is farther than this from the shipped one is told.
-inline constexpr double telling_difference = 0.1;
 
 /// What the panels read of it.
 struct CalibrationView {
@@ -64,7 +30,9 @@ class Calibration {
   /// `folder` keeps the files; empty: nothing is kept.
   Calibration(Worker& worker, Calibrator calibrator, std::string folder, Save save);
 
+  /// Begins to measure, unless it already does or nothing measures.
   void start();
+  /// Cancels what is measured, and keeps nothing of it.
   void stop();
   /// The path of a file that was written since the last call; empty: none.
   std::string take_new_file();

@@ -57,12 +57,12 @@ Result<KnownBundle> load_bundle(const std::string& path);
 /// name. Errors  those of load_bundle(), for this file; no bundle at all (machine_lacks).
 Result<KnownBundle> load_default_bundle();
 /// Loads the bundle of a GPU of that name in assets/measured/, "h100.json".
-/// Errors  those of load_bundle(); there is none, with the GPUs that have one (machine_lacks)
+/// Errors  those of load_bundle(); there is none (machine_lacks)
 Result<KnownBundle> load_bundle_of(std::string_view gpu);
-/// The recorded bundles, probes and samples of assets/measured/, by name. What else is in that folder is passed over.
+/// Loads the recorded bundles, probes and samples of assets/measured/, by name. What else is in that folder is passed over.
 Measurements load_measurements();
 
-/// The recorded bundles of one GPU alone, by name. Files of other GPUs are not parsed.
+/// Loads the recorded bundles of one GPU alone, by name. Files of other GPUs are not parsed.
 Measurements load_measurements_of(std::string_view gpu);
 
 /// A case of a bundle.
@@ -72,29 +72,29 @@ struct FoundCase {
   const MeasuredCase& measured() const { return bundle->bundle.cases[index]; }
 };
 
-/// The measured case of what was simulated: the same kernel, problem and tile on the same GPU with no number changed, blocks in the
-/// kernel's order and as many on an SM as fit. nullopt where there is none.
+/// Returns the measured case of what was simulated: the same kernel, problem and tile on the same GPU with no number changed,
+/// blocks in the kernel's order and as many on an SM as fit. nullopt where there is none.
 std::optional<FoundCase> find_case(const Measurements& measurements, const Simulation& simulation);
-/// The same of a request that need not be simulated for it.
+/// Returns the same of a request that need not be simulated for it.
 std::optional<FoundCase> find_case(const Measurements& measurements, const SimulationRequest& request);
 
-/// The first case of a kernel on a problem without a mask and a GPU, with any tile; nullptr where there is none. A
+/// Returns the first case of a kernel on a problem without a mask and a GPU, with any tile; nullptr where there is none. A
 /// kernel that launches another one, as flash3 does, has that one's case where it was not measured itself.
 const MeasuredCase* find_case(const Measurements& measurements, const GpuSpec& gpu, std::string_view kernel,
                               const AttentionProblem& problem);
 
-/// The probes of what was simulated, by the same rule; one a row that was followed.
+/// Returns the probes of what was simulated, by the same rule; one a row that was followed.
 std::vector<std::shared_ptr<const KnownProbe>> find_probes(const Measurements& measurements, const Simulation& simulation);
-/// The HBM samples of what was simulated, by the same rule; null where there are none.
+/// Returns the HBM samples of what was simulated, by the same rule; null where there are none.
 std::shared_ptr<const KnownBandwidth> find_bandwidth(const Measurements& measurements, const Simulation& simulation);
 
-/// Whether both give every element of Q, K and V the same value.
+/// Returns whether both give every element of Q, K and V the same value.
 bool same_numbers(const InputSource& a, const InputSource& b);
 
-/// Whether every SM has as many blocks as fit, in every launch.
+/// Returns whether every SM has as many blocks as fit, in every launch.
 bool has_as_many_blocks_as_fit(const Simulation& simulation);
 
-/// Whether every number of the GPU is as its file has it.
+/// Returns whether every number of the GPU is as its file has it.
 bool unchanged(const GpuSpec& gpu);
 
 }  // namespace tilescope

@@ -29,26 +29,28 @@ struct ProbeComparison {
   std::vector<ComparedStep> steps;
   std::vector<ComparedPair> pairs;  // by key
 
-  /// The largest difference relative to the tile machine's value, over all steps; m relative to at least 1, since it may pass 0.
+  /// Returns the largest difference relative to the tile machine's value, over all steps; m relative to at least 1, since it may
+  /// pass 0.
   ProbedStep worst() const;
-  /// The same of the pairs.
+  /// Returns the same of the pairs.
   ProbedPair worst_pair() const;
 };
 
-/// The plane of the queries that an operation works on.
+/// Returns the plane of the queries that an operation works on.
 std::int64_t query_plane(const BlockOperations& block, int op);
 
-/// |kernel − machine| / |machine|, the maximum relative to at least 1.
+/// Returns |kernel − machine| / |machine|; of the maximum, relative to at least 1.
 ProbedStep difference(const ComparedStep& step);
-/// The same of a key. S and dP are relative to at least 1, since they may pass 0, and dS = P (dP - D) to at least P.
+/// Returns the same of a key. S and dP are relative to at least 1, since they may pass 0, and dS = P (dP - D) to at least P.
 ProbedPair difference(const ComparedPair& pair);
 
-/// The block of a launch that has a row of a plane; nullopt where none has.
+/// Returns the block of a launch that has a row of a plane; nullopt where none has.
 std::optional<std::int64_t> block_of_row(const TileProgram& program, int launch, std::int64_t plane, std::int64_t query);
 
-/// Runs the block of the probe's row on the tile machine, on the numbers that the kernel read.
-/// Errors  a program whose block does not have the row, or other steps than the kernel; too many pairs of tiles; those of
-/// run_block(); cancelled.
+/// Runs the block of the probe's row on the tile machine, on the numbers that the kernel read; of a backward kernel, all blocks
+/// that own keys of the row's key head. Errors  no block has the row; other steps than the kernel's; of a backward kernel, more
+/// than 2²⁴ pairs of a query and a key; those
+///         of run_block(); cancelled
 Result<std::shared_ptr<const ProbeComparison>> compare_probe(const TileProgram& program, std::shared_ptr<const KnownProbe> probe,
                                                              const Progress& progress = {});
 

@@ -21,8 +21,7 @@ namespace {
 
 /// A recorded run of a kernel that the model was compared with.
 struct JudgedRun {
-  const AttentionProblem* problem = nullptr;
-  std::string name;       // of the problem
+  const MeasuredCase* measured = nullptr;
   double ns = 0;          // predicted, at the clock of the recording
   double error = 0;       // relative, of that time
   bool held_out = false;  // of the list judge
@@ -38,8 +37,7 @@ std::vector<JudgedRun> judged_runs(const Measurements& known, std::string_view g
       const MeasuredCase& measured = bundle->bundle.cases[i];
       const double error = bundle->time_errors[i];
       if (measured.kernel != kernel || !std::isfinite(error)) continue;
-      runs.push_back(
-          {&measured.problem, short_text(measured), measured.time_cold_ns.median * (1 + error), error, measured.list == "judge"});
+      runs.push_back({&measured, measured.time_cold_ns.median * (1 + error), error, measured.list == "judge"});
     }
   }
   return runs;
@@ -56,11 +54,12 @@ Status check_range(std::span<const JudgedRun> runs, const PredictedRun& run, std
   if (run.ns > of_time.max.ns * (1 + digits))
     return refuse("no run of {} this long is recorded on {}: the longest takes {}", kernel, gpu,
                   format_time(Nanoseconds(of_time.max.ns)));
-  const auto [q_least, q_most] = std::ranges::minmax(runs, {}, [](const JudgedRun& each) { return each.problem->seq_q; });
-  const auto [kv_least, kv_most] = std::ranges::minmax(runs, {}, [](const JudgedRun& each) { return each.problem->seq_kv; });
+  const auto [q_least, q_most] = std::ranges::minmax(runs, {}, [](const JudgedRun& each) { return each.measured->problem.seq_q; });
+  const auto [kv_least, kv_most] =
+      std::ranges::minmax(runs, {}, [](const JudgedRun& each) { return each.measured->problem.seq_kv; });
   const AttentionProblem& problem = run.request.problem;
-  const std::int64_t queries[] = {q_least.problem->seq_q, q_most.problem->seq_q},
-                     keys[] = {kv_least.problem->seq_kv, kv_most.problem->seq_kv};
+  const std::int64_t queries[] = {q_least.measured->problem.seq_q, q_most.measured->problem.seq_q},
+                     keys[] = {kv_least.measured->problem.seq_kv, kv_most.measured->problem.seq_kv};
   if (problem.seq_q < queries[0] || problem.seq_q > queries[1])
     return refuse("runs of {} are recorded on {} with {} to {} queries only", kernel, gpu, format_count(queries[0]),
                   format_count(queries[1]));
@@ -68,6 +67,13 @@ Status check_range(std::span<const JudgedRun> runs, const PredictedRun& run, std
     return refuse("runs of {} are recorded on {} with {} to {} keys only", kernel, gpu, format_count(keys[0]),
                   format_count(keys[1]));
   return Done{};
+}
+
+/// Returns the names of the runs' problems, by which two runs of one problem are known.
+std::vector<std::string> problem_names(std::span<const JudgedRun> runs) {
+  std::vector<std::string> names;
+  for (const JudgedRun& run : runs) names.push_back(short_text(*run.measured));
+  return names;
 }
 
 /// Leaves the runs that are as short as `ns`, or as long; of these those that the model had not seen, where there are any.
@@ -156,6 +162,7 @@ Result<RatioErrors> ratio_errors_of(const Measurements& known, const PredictedRu
         "no bundle of recorded runs has two tiles or orders of one program (docs/ladder.md has a few that were measured)");
   const std::vector<JudgedRun> first = judged_runs(known, a.request.gpu.id, of_a->kernel),
                                second = judged_runs(known, b.request.gpu.id, of_b->kernel);
+  const std::vector<std::string> first_names = problem_names(first), second_names = problem_names(second);
   for (const bool held_out : {true, false}) {
     RatioErrors errors;
     errors.held_out = held_out;
@@ -166,7 +173,7 @@ Result<RatioErrors> ratio_errors_of(const Measurements& known, const PredictedRu
         if (held_out && !(one.held_out && other.held_out)) continue;
         // Of one program each pair counts once; a short run and a long one are a pair in one order alone.
         if (one_program && of_a->is_short == of_b->is_short && j <= i) continue;
-        if ((one.name == other.name) == one_program) continue;
+        if ((first_names[i] == second_names[j]) == one_program) continue;
         const double error = std::abs((1 + one.error) / (1 + other.error) - 1);
         ++errors.pairs;
         errors.mean += error;

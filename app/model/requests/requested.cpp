@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/requests/own_tile.h"
 #include "sim/numerics/inputs.h"
 #include "sim/programs/occupancy.h"
 #include "sim/programs/program_names.h"
@@ -51,7 +52,7 @@ std::string program_of_masks(const SimulationRequest& request, const AttentionPr
 void Requested::set_gpu(std::string source, GpuSpec gpu) {
   gpu_source = std::move(source);
   gpu_base = request.gpu = std::move(gpu);
-  request.tile.reset();  // those of the kernel on that GPU: what suits a toy suits no H200
+  take_own_tile(request);
   request.blocks_per_sm.reset();
   request.focus_sm = 0;
 }

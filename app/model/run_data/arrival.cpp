@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "app/model/requests/own_tile.h"
 #include "app/model/requests/racers.h"
 #include "app/model/run_data/stage_facts.h"
 #include "sim/masks/block_mask.h"
@@ -49,7 +50,7 @@ Simulations simulate_lanes(const SimulationRequest& request, const Race& race, c
     Result<std::shared_ptr<const Simulation>> one = run();
     // A tile that was chosen for one of them need not fit the other, which then takes its own.
     if (!one && one.error().kind == Error::Kind::wrong_request && lane.tile && algorithm != request.algorithm) {
-      lane.tile.reset();
+      take_own_tile(lane);
       one = run();
     }
     if (!one) return one.error();

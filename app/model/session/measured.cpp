@@ -10,6 +10,7 @@
 
 #include "app/model/measurements/imported_counters.h"
 #include "app/model/measurements/live_measurement.h"
+#include "app/model/measurements/validation_run.h"
 #include "kernels/measure/date_now.h"
 #include "kernels/measure/measure_case.h"
 #include "sim/core/refuse.h"

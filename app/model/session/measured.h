@@ -12,7 +12,7 @@
 #include "app/model/background/worker.h"
 #include "app/model/measurements/measurements.h"
 #include "app/model/measurements/probe_comparison.h"
-#include "app/model/measurements/validation_run.h"
+#include "app/model/measurements/validation_state.h"
 #include "app/model/requests/requested.h"
 #include "app/model/session/derived.h"
 #include "app/model/state/playback.h"

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "app/model/background/parallel.h"
+#include "app/model/measurements/common_clock.h"
+#include "app/model/requests/own_tile.h"
 #include "sim/core/refuse.h"
 
 namespace tilescope {
@@ -23,7 +25,7 @@ Result<std::optional<double>> clock_of_points(const SweepRequest& sweep, const s
   if (!is_tile && !is_gpu) return std::optional<double>();
   SimulationRequest own = sweep.base;
   own.algorithm = algorithm;
-  own.tile.reset();
+  take_own_tile(own);
   const auto clock = clock_of_comparison(own, recordings, progress);
   if (!clock) return clock.error();
   return std::optional(*clock);

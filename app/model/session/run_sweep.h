@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "app/model/background/growing.h"
-#include "app/model/measurements/clock_under_load.h"
 #include "app/model/measurements/measurements.h"
+#include "app/model/measurements/recordings.h"
+#include "app/model/measurements/time_errors.h"
 #include "sim/analysis/sweep.h"
 
 namespace tilescope {
@@ -18,7 +19,7 @@ using SweepErrors = std::vector<std::optional<Result<TimeErrors>>>;
 /// Adds the errors of the points that have been simulated since.
 void add_errors(SweepErrors& errors, const SweepResult& result, const Measurements& known);
 
-/// Whether the GPU of a point has a changed value and the L2 may decide its time.
+/// Returns whether the GPU of a point has a changed value and the L2 may decide its time.
 bool l2_may_decide(const SweepResult& result, std::size_t algorithm, std::size_t value);
 
 /// Simulates what is missing of a sweep, on `threads` threads. `stop` is asked now and then from every thread; `changed` is called

@@ -10,6 +10,7 @@
 
 #include "app/model/background/parallel.h"
 #include "app/model/background/slots.h"
+#include "app/model/requests/own_tile.h"
 #include "app/model/requests/racers.h"
 #include "app/model/session/run_sweep.h"
 #include "sim/core/refuse.h"
@@ -158,7 +159,7 @@ void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const
     RooflineKernel chosen = roofline_kernel(timed, true);
     std::optional<RooflineKernel> other;
     SimulationRequest request = at_clock(request_of_rival(asked, companion_of(asked.algorithm)), timed.request.gpu.sm_clock_hz);
-    request.tile.reset();
+    take_own_tile(request);
     if (!request.algorithm.empty()) {
       const auto made = simulate(request, progress);
       if (!made && made.error().kind == Error::Kind::cancelled) return {};
@@ -229,10 +230,53 @@ void Studies::ask_what_if(SimulationRequest real, const Measurements& known) {
   });
 }
 
+namespace {
+
+SimulationRequest request_of_rung(const LadderStudy& ladder, std::size_t index) {
+  SimulationRequest request = ladder.of;
+  request.algorithm = ladder.rungs[index].algorithm;
+  return request;
+}
+
+/// Gives the ladder its clock, unless it has one. False: it was cancelled.
+bool find_clock_of_ladder(Growing<LadderStudy>& study, const Recordings& recordings, int threads, const Progress& progress) {
+  const auto empty = study.read();
+  if (empty->clock) return true;
+  std::vector<SimulationRequest> rungs;
+  for (std::size_t i = 0; i < empty->rungs.size(); ++i) rungs.push_back(request_of_rung(*empty, i));
+  auto clock = clock_of_ranking(rungs, recordings, threads, progress);
+  if (!clock) return false;
+  study.change([&](LadderStudy& result) { result.clock = std::move(*clock); });
+  return true;
+}
+
+/// Simulates one rung at the ladder's clock, and why its tensor cores idle. False: it was cancelled.
+bool simulate_rung(Growing<LadderStudy>& study, std::size_t index, const Recordings& recordings, const Progress& progress) {
+  const auto ladder_now = study.read();
+  const SimulationRequest request = request_of_rung(*ladder_now, index);
+  auto made = simulate_outcome_at(ladder_now->clock->hz, request, recordings, progress);
+  if (!made) return false;
+  std::array<double, bubble_causes> idle{};
+  if (made->done()) {
+    const auto intervals = simulate(at_clock(request, ladder_now->clock->hz), progress);
+    if (!intervals) return false;
+    // Other instructions delay mma.sync, so that a stretch without products says less there.
+    if ((*intervals)->program->launches().front().needs.instruction == ProductInstruction::wgmma)
+      idle = tensor_bubbles(**intervals, request.focus_sm).idle;
+  }
+  study.change([&](LadderStudy& result) {
+    result.rungs[index].outcome = std::move(*made);
+    result.rungs[index].tensor_idle = idle;
+  });
+  return true;
+}
+
+}  // namespace
+
 void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
   asked.algorithm = ladder().front().id;
   asked.problem.pass = Pass::forward;
-  asked.tile.reset();
+  take_own_tile(asked);
   asked.key_order = KeyOrder::ascending;
   const auto measured_clock = [&](std::string_view algorithm) {
     const MeasuredCase* const measured = find_case(known, asked.gpu, algorithm, asked.problem);
@@ -258,40 +302,12 @@ void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
       const auto ladder_now = study->read();
       return progress(static_cast<double>(ladder_now->done()) / static_cast<double>(ladder_now->rungs.size()));
     };
-    const auto request_of = [](const LadderStudy& ladder, std::size_t index) {
-      SimulationRequest request = ladder.of;
-      request.algorithm = ladder.rungs[index].algorithm;
-      return request;
-    };
-    if (const auto empty = study->read(); !empty->clock) {
-      std::vector<SimulationRequest> rungs;
-      for (std::size_t i = 0; i < empty->rungs.size(); ++i) rungs.push_back(request_of(*empty, i));
-      auto clock = clock_of_ranking(rungs, recordings, threads, going_on);
-      if (!clock) return {};
-      study->change([&](LadderStudy& result) { result.clock = std::move(*clock); });
-    }
-    const auto asked_of = study->read();
+    if (!find_clock_of_ladder(*study, recordings, threads, going_on)) return {};
+    const auto begun = study->read();
     std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < asked_of->rungs.size(); ++i)
-      if (!asked_of->rungs[i].outcome) order.push_back(i);
-    on_cores(order, threads, [&](std::size_t index) {
-      const SimulationRequest request = request_of(*asked_of, index);
-      auto made = simulate_outcome_at(asked_of->clock->hz, request, recordings, going_on);
-      if (!made) return false;
-      std::array<double, bubble_causes> idle{};
-      if (made->done()) {
-        const auto intervals = simulate(at_clock(request, asked_of->clock->hz), going_on);
-        if (!intervals) return false;
-        // Other instructions delay mma.sync, so that a stretch without products says less there.
-        if ((*intervals)->program->launches().front().needs.instruction == ProductInstruction::wgmma)
-          idle = tensor_bubbles(**intervals, request.focus_sm).idle;
-      }
-      study->change([&](LadderStudy& result) {
-        result.rungs[index].outcome = std::move(*made);
-        result.rungs[index].tensor_idle = idle;
-      });
-      return true;
-    });
+    for (std::size_t i = 0; i < begun->rungs.size(); ++i)
+      if (!begun->rungs[i].outcome) order.push_back(i);
+    on_cores(order, threads, [&](std::size_t index) { return simulate_rung(*study, index, recordings, going_on); });
     return {};
   });
 }
@@ -321,7 +337,7 @@ bool find_clocks(Growing<FitMaps>& study, const Measurements& known, const Progr
 
 void Studies::ask_fit(const SimulationRequest& asked, const Measurements& known) {
   SimulationRequest key = asked;
-  key.tile.reset();
+  take_own_tile(key);
   const auto make = [&] {
     auto maps = make_fit_maps(key);
     return maps ? std::move(*maps) : FitMaps{};
@@ -476,7 +492,7 @@ void Studies::ask_sweep(const SimulationRequest& asked, const Measurements& know
   if (!choice_is_users_) choice_ = usual_sweep(asked);
   SweepRequest request;
   request.base = asked;
-  request.base.tile.reset();       // each algorithm has its own
+  take_own_tile(request.base);
   request.base.algorithm.clear();  // so that another algorithm on the stage does not begin it anew
   request.algorithms = choice_.algorithms;
   request.axis = choice_.axis;

@@ -15,7 +15,7 @@
 
 #include "app/model/background/growing.h"
 #include "app/model/background/worker.h"
-#include "app/model/measurements/clock_under_load.h"
+#include "app/model/measurements/common_clock.h"
 #include "app/model/measurements/measurements.h"
 #include "app/model/run_data/exactness.h"
 #include "app/model/session/run_sweep.h"
@@ -60,7 +60,7 @@ struct LadderStudy {
 struct DenseRun {
   std::shared_ptr<const Simulation> masked, dense;
 };
-/// The request of the same run without its mask; nullopt where it has none. Its change of scores stays.
+/// Returns the request of the same run without its mask; nullopt where it has none. Its change of scores stays.
 std::optional<SimulationRequest> dense_request(const Simulation& masked);
 
 /// What the Sweep view is asked to show.

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "app/model/measurements/time_errors.h"
+#include "app/model/requests/own_tile.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
 #include "app/views/beside_run.h"
@@ -172,7 +173,7 @@ std::vector<const Row*> simulated_ties(const View& view, const LadderStudy& stud
   const auto request_of = [&](const Row& row) {
     SimulationRequest request = study.of;
     request.algorithm = row.rung->algorithm;
-    request.tile.reset();
+    take_own_tile(request);
     return request;
   };
   std::vector<const Row*> ties;

@@ -91,7 +91,7 @@ std::optional<std::size_t> blocker_of(const Simulation& simulation, const Timeli
     case WaitCause::launch:
       return std::nullopt;
     case WaitCause::data:
-    case WaitCause::l2:
+    case WaitCause::l2_path:
     case WaitCause::hbm:
     case WaitCause::buffer: {
       const auto signaller = signaller_of(simulation, data, i);

@@ -27,7 +27,7 @@ std::optional<std::size_t> load_of(std::span<const Interval> intervals, std::siz
 bool is_token_wait(const Interval& interval) {
   switch (interval.cause) {
     case WaitCause::data:
-    case WaitCause::l2:
+    case WaitCause::l2_path:
     case WaitCause::hbm:
     case WaitCause::buffer:
     case WaitCause::barrier:
@@ -55,7 +55,7 @@ std::string token_text(const Simulation& simulation, const TimelineData& data, s
     const std::string text = say(by.hbm_bytes > 0 ? tr("the full token of {}, copied by the {} from HBM")
                                                   : tr("the full token of {}, copied by the {} from the L2"),
                                  step_name(simulation, label), who);
-    if (interval.cause != WaitCause::l2 && interval.cause != WaitCause::hbm) return text;
+    if (interval.cause != WaitCause::l2_path && interval.cause != WaitCause::hbm) return text;
     return say(tr("{}, limited by {}"), text, cause_text(interval.cause, BusyWith::block));
   }
   const auto listing = simulation.info->listing;
@@ -182,7 +182,7 @@ std::string cause_text(WaitCause cause, BusyWith busy) {
                         tr("FP32 units, busy with another block or group"));
     case WaitCause::smem:
       return tr("shared-memory port");
-    case WaitCause::l2:
+    case WaitCause::l2_path:
       return tr("L2 bandwidth");
     case WaitCause::hbm:
       return tr("HBM bandwidth");

@@ -38,7 +38,7 @@ WaitLook look_of(WaitCause cause) {
       break;
     case WaitCause::data:
       return {tr("data")};
-    case WaitCause::l2:
+    case WaitCause::l2_path:
       return {"L2"};
     case WaitCause::hbm:
       return {"HBM"};

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "app/model/measurements/clock_under_load.h"
+#include "app/model/measurements/common_clock.h"
 #include "app/model/requests/assets.h"
 #include "app/model/session/rung_code.h"
 #include "app/model/state/window_state.h"

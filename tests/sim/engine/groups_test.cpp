@@ -34,7 +34,7 @@ class Pipeline final : public TileProgram {
     out.clear();
     out.block = block;
     out.domain = {};
-    out.shared_tiles = std::uint32_t{1} << tiles::k.index();
+    out.shared_tiles = TileSet{1} << tiles::k.index();
     out.tokens = names_;
     for (int t = 0; t < tiles_; ++t) {
       Operation load = load_k(16 * t, 16, t % buffers_);

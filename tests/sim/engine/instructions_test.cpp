@@ -225,7 +225,7 @@ TEST_CASE("instructions: of loads, stores and products, by type and by where the
   KernelNeeds needs;
   needs.threads = 96;
   BlockOperations in_registers, in_shared;
-  in_shared.shared_tiles = ~std::uint32_t{0};
+  in_shared.shared_tiles = ~TileSet{0};
   const auto count = [&](const Operation& op, const BlockOperations& block, DataType type) {
     return instructions_of(op, block, needs, type);
   };

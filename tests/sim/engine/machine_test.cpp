@@ -380,7 +380,7 @@ TEST_CASE(
     std::vector<BlockOperations> blocks(1 + random() % 7);
     for (BlockOperations& block : blocks) block = random_block(random);
     if (round % 2 == 0)
-      for (BlockOperations& block : blocks) block.shared_tiles = std::uint32_t{1} << ChipTile(tiles::k).index();
+      for (BlockOperations& block : blocks) block.shared_tiles = TileSet{1} << ChipTile(tiles::k).index();
     const auto program = std::make_shared<FakeProgram>(request.problem, TileShape{},
                                                        std::vector<std::int64_t>{static_cast<std::int64_t>(blocks.size())},
                                                        [&](int, std::int64_t number, BlockOperations& out) {

@@ -64,7 +64,7 @@ struct MemoryRules {
     if (arrival >= served)
       made.limit = arrival - now > 2 * gpu.hbm_latency_cycles ? WaitCause::hbm : WaitCause::data;
     else
-      made.limit = served - now > 2 * latency ? WaitCause::l2 : WaitCause::data;
+      made.limit = served - now > 2 * latency ? WaitCause::l2_path : WaitCause::data;
     return made;
   }
 
@@ -269,7 +269,7 @@ TEST_CASE("memory: a load of one of the tiles that were loaded lately is a repet
       const int sm = static_cast<int>(random() % 4);
       const PlacedAccess access = (random() % 5 == 0 ? other : first).placed({});
       const Transfer made = plain.load_anew(sm, now, access);
-      if (repeats.is_repeated(sm, access)) {
+      if (repeats.finds_repeated(sm, access)) {
         const RepeatedLoad again = repeats.load_again(sm, now);
         CHECK(again.end == made.end);
         CHECK(again.streams == made.streams);

@@ -168,7 +168,7 @@ TEST_CASE("timing: wgmma multiplies at its own rate, whole instructions at a tim
           Operation op = matmul(std::int64_t{2} * rows * cols * inner);
           op.rows = rows, op.cols = cols, op.inner = inner;
           op.smem_read_bytes = 2 * inner * (cols + (left_is_shared ? rows : 0));
-          out.shared_tiles = std::uint32_t{1} << tiles::k.index() | (left_is_shared ? std::uint32_t{1} << tiles::q.index() : 0);
+          out.shared_tiles = TileSet{1} << tiles::k.index() | (left_is_shared ? TileSet{1} << tiles::q.index() : 0);
           add(out, op);
         });
     program->set_product_instruction(instruction);

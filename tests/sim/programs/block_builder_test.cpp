@@ -212,15 +212,15 @@ TEST_CASE("builder: turns of the ring that are copied equal those that are emitt
       }
 }
 
-TEST_CASE("builder: only tiles with an index below 32 can be in shared memory, and their bits are those of their indices") {
-  static constexpr ChipTileSpec last{.name = "last", .tensor = tensors::q, .index = most_shared_tiles - 1},
-      beyond{.name = "beyond", .tensor = tensors::q, .index = most_shared_tiles};
-  CHECK((can_be_shared(last) && !can_be_shared(beyond) && !can_be_shared(ChipTile::none)));
-  static_assert(tile_bits(tiles::q, last) == (1U << tile_index::q | 1U << 31U));  // tile_bits(beyond) does not compile
+TEST_CASE("builder: a tile of any index can be in shared memory, and its bit is that of its index") {
+  static constexpr ChipTileSpec last{.name = "last", .tensor = tensors::q, .index = most_chip_tiles - 1};
+  static_assert(tile_bits(tiles::q, last) == (TileSet{1} << tile_index::q | TileSet{1} << 63));
   BlockOperations block;
-  block.shared_tiles = ~0U;
+  block.shared_tiles = tile_bits(last);
   CHECK(is_shared(block, last));
-  CHECK_FALSE(is_shared(block, beyond));
+  CHECK_FALSE(is_shared(block, tiles::q));
+  block.shared_tiles = ~TileSet{0};
+  CHECK(is_shared(block, tiles::q));
   CHECK_FALSE(is_shared(block, ChipTile::none));
 }
 
@@ -229,7 +229,7 @@ TEST_CASE("builder: a product reads each factor in shared memory as often as its
   const BlockPlan plan(problem, TileShape{32, 16}, attention_schema());
   for (const int row_warps : {1, 2, 3})
     for (const int key_warps : {1, 4})
-      for (const std::uint32_t shared : {std::uint32_t{0}, tile_bits(tiles::q), tile_bits(tiles::k), tile_bits(tiles::q, tiles::k)})
+      for (const TileSet shared : {TileSet{0}, tile_bits(tiles::q), tile_bits(tiles::k), tile_bits(tiles::q, tiles::k)})
         for (const std::optional<std::int64_t> left :
              {std::optional<std::int64_t>(), std::optional<std::int64_t>(0), std::optional<std::int64_t>(5)})
           for (const std::optional<std::int64_t> right :
@@ -254,7 +254,7 @@ TEST_CASE("builder: a product reads each factor in shared memory as often as its
 }
 
 TEST_CASE("builder: an operation in place reads its tile in shared memory once, and one that only writes it reads nothing") {
-  const auto read = [](std::uint32_t shared, auto change) {
+  const auto read = [](TileSet shared, auto change) {
     Emitted block;
     block.out.shared_tiles = shared;
     change(block.builder);
@@ -262,7 +262,7 @@ TEST_CASE("builder: an operation in place reads its tile in shared memory once, 
     return block.latest().smem_read_bytes;
   };
   constexpr std::int64_t tile = 32 * 8 * 2;
-  for (const std::uint32_t shared : {std::uint32_t{0}, tile_bits(tiles::q)}) {
+  for (const TileSet shared : {TileSet{0}, tile_bits(tiles::q)}) {
     const std::int64_t once = shared == 0 ? 0 : tile;
     const auto reads = [&](auto change) { return read(shared, change); };
     CHECK(reads([](BlockBuilder& b) { b.rescale(AnyLine::only, tiles::q, tiles::alpha); }) == once);

@@ -39,7 +39,7 @@ TEST_CASE("operation: a chip_tile wears the colour of the tensor that it holds a
 TEST_CASE("operation: a block says which tiles lie in shared memory") {
   BlockOperations block;
   CHECK_FALSE(is_shared(block, tiles::q));
-  block.shared_tiles = 1U << ChipTile(tiles::s).index();
+  block.shared_tiles = TileSet{1} << ChipTile(tiles::s).index();
   CHECK(is_shared(block, tiles::s));
   CHECK_FALSE(is_shared(block, tiles::p));
 }

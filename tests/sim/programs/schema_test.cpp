@@ -181,7 +181,7 @@ TEST_CASE("schema: every program declares its tensors and tiles without a fault,
   CHECK(with_gradients >= 2);
 }
 
-TEST_CASE("schema: an index of attention stands for one tensor in all programs, and a tile's in all but those that say so") {
+TEST_CASE("schema: an index of attention stands for one tensor and one tile in all programs") {
   std::map<std::size_t, std::set<Tensor>> tensors_of;
   std::map<std::size_t, std::set<std::string_view>> tiles_of;
   for (const ProgramInfo& info : program_table())
@@ -193,11 +193,8 @@ TEST_CASE("schema: an index of attention stands for one tensor in all programs, 
     }
   for (const auto& of : tensors_of)
     if (of.first < tensor_index::after_attention) CHECK_MESSAGE(of.second.size() == 1, "tensors of index ", of.first);
-  const std::set<std::size_t> shared_by_two = {tile_index::p_d_p,      tile_index::d_s_ring,   tile_index::d_p_ring,
-                                               tile_index::d_q_part_2, tile_index::d_q_part_3, tile_index::d_q_part_4};
   for (const auto& of : tiles_of)
-    if (of.first < tile_index::after_shared && !shared_by_two.contains(of.first))
-      CHECK_MESSAGE(of.second.size() == 1, "tiles of index ", of.first);
+    if (of.first < tile_index::after_attention) CHECK_MESSAGE(of.second.size() == 1, "tiles of index ", of.first);
 }
 
 TEST_CASE("schema: a program whose schema is at fault is refused with the fault") {

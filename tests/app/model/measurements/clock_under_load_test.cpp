@@ -8,6 +8,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "app/model/measurements/common_clock.h"
+#include "app/model/measurements/useful_flops.h"
 #include "app/model/requests/assets.h"
 #include "app/platform/files.h"
 #include "kernels/kernel_table.h"
