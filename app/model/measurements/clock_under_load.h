@@ -12,6 +12,7 @@
 
 #include "app/model/measurements/borrowed_clock.h"
 #include "app/model/measurements/measurements.h"
+#include "app/model/measurements/probe_time.h"
 #include "app/model/measurements/time_errors.h"
 #include "sim/analysis/outcome.h"
 
@@ -46,7 +47,7 @@ struct Recordings {
 /// Returns what is recorded of a GPU among `known`. Of a file of one's own that has the id of a GPU and other numbers nothing is
 /// recorded. Where its SMs and its highest clock are those of that GPU, it has `runs`, which lend it their clocks.
 Recordings recordings_of(const Measurements& known, const GpuSpec& gpu);
-/// Loads the same from assets/measured/, apart from probes and samples.
+/// Loads the same from assets/measured/, apart from samples.
 Recordings load_recordings(const GpuSpec& gpu);
 
 /// Returns the clock of a run: that which the user set for load, else that of its own recording, else borrowed_clock(), else
@@ -65,8 +66,9 @@ bool may_slow(const Recordings& recordings, const GpuSpec& gpu);
 
 /// How far predictions of one program on one GPU were off.
 struct PredictionErrors {
-  Result<TimeErrors> time = Error{};  // or why it is unknown
-  std::optional<ClockErrors> clock;   // what a borrowed clock adds; absent for a clock that is not borrowed
+  Result<FigureErrors> time = Error{};  // or why it is unknown
+  std::optional<ClockErrors> clock;     // what a borrowed clock adds; absent for a clock that is not borrowed
+  Result<FigureErrors> hbm_read = Error{}, hbm_write = Error{};  // of the bytes
 };
 /// `run`: at the clock at which its time is shown, which is `clock` where it is one under load.
 PredictionErrors prediction_errors(const Recordings& recordings, const Simulation& run, const std::optional<ClockUnderLoad>& clock);
@@ -80,6 +82,7 @@ struct RunUnderLoad {
   ClockUnderLoad clock;
   std::optional<FoundCase> recorded = {};  // the same run on real hardware
   PredictionErrors errors = {};
+  std::optional<ProbeTime> probed = {};  // the same run as a probe recorded it
 };
 /// Simulates a run again at `clock`. Returns nullopt where that is refused or cancelled.
 std::optional<RunUnderLoad> run_at(const ClockUnderLoad& clock, const Recordings& recordings, const Simulation& simulation,
