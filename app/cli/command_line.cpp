@@ -66,8 +66,8 @@ Error unknown_argument(std::string_view argument, CommandKind command) {
   if (const FlagInfo* flag = find_flag(name)) {
     std::string takers;
     for (const CommandKind other : {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::exported,
-                                    CommandKind::sweep, CommandKind::search, CommandKind::run, CommandKind::measure,
-                                    CommandKind::validate, CommandKind::calibrate, CommandKind::lesson})
+                                    CommandKind::sweep, CommandKind::search, CommandKind::compare, CommandKind::run,
+                                    CommandKind::measure, CommandKind::validate, CommandKind::calibrate, CommandKind::lesson})
       if (takes(*flag, other)) takers += fmt::format("{}{}", takers.empty() ? "" : ", ", to_string(other));
     return Error{fmt::format("{} is not a flag of {}, but of {}", flag->name, to_string(command), takers)};
   }
@@ -388,6 +388,15 @@ Status check_lesson_action(std::string_view action, std::string_view lesson, boo
   return Done{};
 }
 
+/// Errors  fewer than two runs
+Status check_compared(const std::array<std::string, 2>& compared, const CommandLine& line) {
+  if (!compared[1].empty()) return Done{};
+  // CLI11 gives --json the argument after it.
+  if (!compared[0].empty() && line.json && !line.json->empty())
+    return refuse("compare needs two runs, and --json took {} for its file: write --json at the end", printable(*line.json, 100));
+  return refuse("compare needs two runs: tilescope compare A B, each a link or a file with one, such as algorithm=flash2");
+}
+
 // What follows looks at flags as typed: a state of --open or --deck says what nobody typed.
 
 bool typed(const CommandLine& line, std::string_view flag) {
@@ -504,8 +513,12 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
   }
   if (const Status good = check_optional_values(arguments); !good) return good.error();
   std::string action, lesson;
+  std::array<std::string, 2> compared;
   const CLI::Option* lesson_option = nullptr;
   for (const Parser& parser : parsers) {
+    if (parser.command == CommandKind::compare)
+      for (const auto& [name, target] : {std::pair{"A", &compared[0]}, {"B", &compared[1]}})
+        parser.app->add_option(name, *target)->description("a link, or a file with one")->type_name("");
     if (parser.command != CommandKind::lesson) continue;
     parser.app->add_option("ACTION", action)->description("list, check or open")->type_name("");
     lesson_option = parser.app->add_option("ID", lesson)->description("a lesson: number, name or file")->type_name("");
@@ -542,6 +555,10 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
   Result<CommandLine> line = CommandLineBuilder(texts, chosen->command).build();
   if (!line) return line;
   if (const Status good = check_together(*line); !good) return good.error();
+  if (chosen->command == CommandKind::compare) {
+    if (const Status good = check_compared(compared, *line); !good) return good.error();
+    line->compared = std::move(compared);
+  }
   if (chosen->command != CommandKind::lesson) return line;
   if (const Status good = check_lesson_action(action, lesson, lesson_option->count() > 0); !good) return good.error();
   line->lesson_action = std::move(action);

@@ -1,6 +1,7 @@
 // CommandLine: the parsed request. No file has been read and no GPU loaded yet.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -81,6 +82,7 @@ struct CommandLine {
   std::shared_ptr<const WindowState> base;
   std::shared_ptr<const Deck> scenes;
   std::map<std::string, std::vector<std::string>, std::less<>> given;  // the texts behind each flag, as typed
+  std::array<std::string, 2> compared;                                 // of `compare`: two links or files
   std::string lesson_action, lesson;  // of `lesson`: list, check or open, and an id; of render: --lesson
 };
 

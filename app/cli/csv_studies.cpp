@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "app/cli/comparison_report.h"
 #include "app/cli/csv_field.h"
 #include "app/model/requests/own_tile.h"
 #include "app/model/requests/racers.h"
@@ -43,42 +44,6 @@ std::string simulated_fields(const SimulationRequest& request) {
 std::string_view stop_name(const FitCell& cell) {
   constexpr std::array<std::string_view, 5> names = {"", "shared memory", "registers", "threads", "other"};
   return names[static_cast<std::size_t>(cell.stop)];
-}
-
-std::string_view group_name(FigureGroup group) {
-  constexpr std::array<std::string_view, all_figure_groups.size()> names = {"time",     "bytes",   "busy",
-                                                                            "launches", "on chip", "waits"};
-  return names[static_cast<std::size_t>(group)];
-}
-
-std::string_view figure_name(RunFigure figure) {
-  constexpr std::array<std::string_view, 21> names = {
-      "time_ns",       "cycles",       "balanced_time_ns", "flops",    "exps",
-      "link_bytes",    "tensor_bytes", "flushed_bytes",    "busy",     "launch_cycles",
-      "launch_blocks", "waves",        "tiles_per_block",  "threads",  "registers_per_thread",
-      "shared_bytes",  "buffers",      "blocks_per_sm",    "peak_hbm", "extra_hbm",
-      "wait_cycles"};
-  return names[static_cast<std::size_t>(figure)];
-}
-
-/// What a figure is one of: a launch, a tensor on a link, a resource or a cause; empty for one of the run.
-std::string subject_of(const ComparedFigure& figure) {
-  switch (figure.figure) {
-    case RunFigure::link_bytes:
-      return std::string(to_string(figure.link));
-    case RunFigure::tensor_bytes:
-      return fmt::format("{} {}", to_string(figure.tensor), to_string(figure.link));
-    case RunFigure::busy:
-      return std::string(to_string(figure.bound));
-    case RunFigure::wait_cycles:
-      return std::string(to_string(figure.cause));
-    default:
-      return std::string(figure.launch);
-  }
-}
-
-std::string number_field(const std::optional<double>& value) {
-  return value ? fmt::format("{}", *value) : std::string();
 }
 
 /// The same problem on the same GPU with another program, as it comes.
@@ -120,22 +85,13 @@ std::string fit_sheet(const Simulation& simulation) {
 }
 
 std::string compare_sheet(const Simulation& simulation) {
-  std::string out = "group,figure,of,first,second,difference,refusal\n";
+  std::string out(comparison_columns);
   const SimulationRequest request = with_program(simulation.request, companion_of(simulation.request.algorithm));
-  out += fmt::format("setting,algorithm,,{},{},,\n", simulation.request.algorithm, request.algorithm);
-  if (request.algorithm.empty()) return out;
+  if (request.algorithm.empty()) return out + fmt::format("setting,algorithm,,{},,,\n", simulation.request.algorithm);
   auto first = simulate(simulation.request), second = simulate(request);
   for (const auto* run : {&first, &second})
     if (!*run) return out + fmt::format("setting,,,,,,{}\n", csv_field(run->error().sentence.text()));
-  out += fmt::format("setting,sm_clock_hz,,{:.0f},{:.0f},,\n", simulation.request.gpu.sm_clock_hz, request.gpu.sm_clock_hz);
-  const RunComparison comparison = compare_runs(*first, *second);
-  for (const SettingDifference& setting : comparison.settings)
-    if (setting.key != "algorithm")
-      out += fmt::format("setting,{},,{},{},,\n", setting.key, csv_field(setting.first), csv_field(setting.second));
-  for (const ComparedFigure& figure : comparison.figures)
-    out += fmt::format("{},{},{},{},{},{},\n", group_name(group_of(figure.figure)), figure_name(figure.figure),
-                       csv_field(subject_of(figure)), number_field(figure.first), number_field(figure.second), figure.difference());
-  return out;
+  return out + comparison_rows(compare_runs(*first, *second));
 }
 
 std::string ladder_sheet(const Simulation& simulation) {

@@ -19,11 +19,13 @@ constexpr unsigned bit(CommandKind command) {
 constexpr unsigned window = bit(CommandKind::window), simulate = bit(CommandKind::simulate), render = bit(CommandKind::render),
                    measure = bit(CommandKind::measure), validate = bit(CommandKind::validate),
                    calibrate = bit(CommandKind::calibrate), sweep = bit(CommandKind::sweep), search = bit(CommandKind::search),
-                   exported = bit(CommandKind::exported), lesson = bit(CommandKind::lesson), run = bit(CommandKind::run);
-constexpr unsigned problem = window | simulate | render | exported | sweep | search | run | measure | validate;
-constexpr unsigned tiled = window | simulate | render | exported | sweep | run | measure | validate;
-constexpr unsigned model = window | simulate | render | exported | sweep | validate;
-constexpr unsigned masked = window | simulate | render | exported | sweep | search | run | measure | validate;
+                   exported = bit(CommandKind::exported), lesson = bit(CommandKind::lesson), run = bit(CommandKind::run),
+                   compare = bit(CommandKind::compare);
+constexpr unsigned opens = window | simulate | render | exported | sweep | search | run | measure | validate;
+constexpr unsigned problem = opens | compare;
+constexpr unsigned tiled = window | simulate | render | exported | sweep | compare | run | measure | validate;
+constexpr unsigned model = window | simulate | render | exported | sweep | compare | validate;
+constexpr unsigned masked = problem;
 constexpr unsigned values = window | render | exported;
 constexpr unsigned picture = window | render | exported | sweep;
 
@@ -87,6 +89,15 @@ constexpr std::array commands = {
         "Simulates every tile that fits, with one to three buffers, then the six best in every order of blocks and keys.\n"
         "`own` is the kernel as it stands. On the GPU that is searched for, kernels among the rows are measured too.\n"
         "Ctrl-C ranks what was simulated by then (exit code 130)."},
+    CommandInfo{
+        CommandKind::compare, "compare", "simulate two runs and print what differs: bytes by tensor and link, time and needs",
+        "Examples:\n"
+        "  tilescope compare algorithm=standard algorithm=flash2 --gpu h200 --heads 16 --seq 4096 --head-dim 64\n"
+        "  tilescope compare gpu=h100 gpu=h200 --heads 16 --seq 4096 --head-dim 128 --csv differences.csv\n"
+        "  tilescope compare before.toml after.toml --json differences.json\n"
+        "\n"
+        "A and B are links of the window, or files with one, as --open takes them. Flags hold for both, and override their links.\n"
+        "Both runs have one clock, that under load of A; on two GPUs each has its own. Exit codes: 0 done, 2 wrong request."},
     CommandInfo{
         CommandKind::measure, "measure", "run the real kernel and read the hardware counters; needs an NVIDIA GPU",
         "Examples:\n"
@@ -153,7 +164,7 @@ using enum FlagShape;
 
 constexpr std::array flags = {
     FlagInfo{"--open", "LINK|FILE", "Problem", "a state of the window by its link, or a file with one; other flags override it",
-             value, problem},
+             value, opens},
     FlagInfo{"--algorithm", "ID", "Problem", "program to run [{default}]; listed below", value, problem, "", "",
              "programs to compare, separated by commas [{buttons}; with a mask {masks} too{hopper}]; listed below"},
     FlagInfo{"--batch", "B", "Problem", "batch size [1]", value, problem},
@@ -204,13 +215,14 @@ constexpr std::array flags = {
     FlagInfo{"--do", "FILE.npy", "Values", "dO, the gradient of O, [B,H,N,d]: adds the backward pass", value, run},
     FlagInfo{"--device", "NAME", "Values", "gpu runs the CUDA kernel, cpu the tile machine [gpu]", value, run},
     FlagInfo{"--json", "[FILE]", "Output", "one JSON object, to FILE or in place of the table [the table]", optional_value,
-             simulate | sweep | search | measure | validate},
+             simulate | sweep | search | compare | measure | validate},
     FlagInfo{"--over", "KEY=RANGE", "Output",
              "range: seq=256:65536:x2 doubles [x2], head_dim=32:128:+32 adds, block_q=16,64 lists; needed", value, sweep},
     FlagInfo{"--top", "N", "Output", "rows of the table [10]", value, search},
     FlagInfo{"--finer", "S", "Output", "seconds for tiles between powers of two, in steps of 16; 0 tries none [30]", value, search},
-    FlagInfo{"--csv", "FILE", "Output", "one row per point, candidate or case [no file]; a file of the same sweep is continued",
-             value, sweep | search | validate},
+    FlagInfo{"--csv", "FILE", "Output",
+             "one row per point, candidate, case or figure [no file]; a file of the same sweep is continued", value,
+             sweep | search | compare | validate},
     FlagInfo{"--png", "FILE", "Output", "picture of the Sweep view, a .png [none]", value, sweep},
     FlagInfo{"--plot", "NAME", "Picture", "quantity for --png: hbm, l2, time or memory [hbm]", value, sweep},
     FlagInfo{"--trace", "FILE", "Output", "trace for Perfetto or chrome://tracing", value, simulate},
@@ -237,7 +249,7 @@ constexpr std::array flags = {
     FlagInfo{"--brief", "", "Output", "a fraction of the work, to see that it runs; the values are rough, and no spec is written",
              toggle, calibrate},
     FlagInfo{"--quiet", "", "Output", "no progress on standard error [progress]", toggle,
-             render | exported | sweep | search | run | measure | validate | calibrate | lesson},
+             simulate | render | exported | sweep | search | compare | run | measure | validate | calibrate | lesson},
     FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | exported | run | calibrate, "",
              "the folder to write to"},
     FlagInfo{

@@ -6,7 +6,21 @@
 
 namespace tilescope {
 
-enum class CommandKind { window, simulate, render, exported, sweep, search, run, measure, validate, calibrate, lesson, print };
+enum class CommandKind {
+  window,
+  simulate,
+  render,
+  exported,
+  sweep,
+  search,
+  compare,
+  run,
+  measure,
+  validate,
+  calibrate,
+  lesson,
+  print
+};
 
 /// A row of the command table. The window has none: it opens without a command.
 struct CommandInfo {

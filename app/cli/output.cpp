@@ -57,6 +57,8 @@ std::vector<NamedFile> inputs_of(const CommandLine& line) {
                                         {"--do", line.do_file},
                                         {"--bundle", line.bundle},
                                         {"--ncu", line.ncu},
+                                        {"compare", line.compared[0]},
+                                        {"compare", line.compared[1]},
                                         {"--suite", line.suite == "default" || pass_from(line.suite) ? "" : line.suite}});
   for (const std::string& table : line.tables)
     if (const std::size_t at = table.find('='); at != std::string::npos && at + 1 < table.size())

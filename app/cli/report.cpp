@@ -32,6 +32,7 @@
 #include "sim/masks/block_mask.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/score_change.h"
+#include "sim/masks/score_faults.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/occupancy.h"
 
@@ -139,7 +140,11 @@ std::string heading(const Simulation& simulation, const Sentence& gpu_file) {
   if (problem.page_size > 0)
     table.row({"pages", fmt::format("{} keys each, {}, {} of each sequence", format_count(problem.page_size),
                                     to_string(problem.page_order), format_count(pages_of_sequence(problem)))});
-  if (problem.score_change) table.row({"score", printable(problem.score_change->expression().text, 200)});
+  if (problem.score_change) {
+    const Expression& score = problem.score_change->expression();
+    table.row({"score", printable(score.text, 200)});
+    if (const Sentence fault = score_faults(score); !fault.empty()) table.row({"", "warning: " + command_words(fault)});
+  }
   if (const TableList tables = tables_of(simulation); !tables.empty()) {
     std::string text;
     for (const auto& each : tables)
@@ -315,8 +320,25 @@ void add_l2_times(TextTable& table, const Simulation& changed, double recorded_l
                          rate)});
 }
 
+/// "mean of 30 recorded runs of flash3, not seen by the model before; 21.9 % at worst".
+std::string origin_of(const FigureErrors& errors) {
+  return fmt::format("mean of {} recorded run{} of {}{}{}{}{}; {} at worst", errors.runs, errors.runs == 1 ? "" : "s",
+                     errors.kernel, errors.is_short ? " under 20 µs" : "", errors.of_unchanged ? " on the unchanged GPU" : "",
+                     errors.held_out ? ", not seen by the model before" : ", with which the model was made",
+                     errors.other_tile ? ", with the kernel's own tile" : "", format_percent(errors.worst));
+}
+
+/// How far predicted HBM bytes of the program were off, a line each; nothing where that is unknown.
+std::string byte_errors(const PredictionErrors& errors) {
+  std::string text;
+  for (const auto& [link, of_link] : {std::pair{Link::hbm_read, &errors.hbm_read}, {Link::hbm_write, &errors.hbm_write}})
+    if (*of_link)
+      text += fmt::format("error    {} ±{}: {}\n", to_string(link), format_percent((*of_link)->mean), origin_of(**of_link));
+  return text;
+}
+
 /// Says how far predicted times of the program were off; two rows where the clock is borrowed.
-void add_errors(TextTable& table, const PredictionErrors& errors, const std::string& gpu, bool is_gpu_changed) {
+void add_errors(TextTable& table, const PredictionErrors& errors, const std::string& gpu) {
   if (is_imagined(gpu)) {
     table.row({"", "error", "none", command_words(imagined_gpu_sentence(gpu))});
     return;
@@ -325,13 +347,8 @@ void add_errors(TextTable& table, const PredictionErrors& errors, const std::str
     table.row({"", "error", "unknown", command_words(errors.time.error().sentence)});
     return;
   }
-  const TimeErrors& time = *errors.time;
-  table.row({"", "error", "±" + format_percent(time.mean),
-             fmt::format("mean of {} recorded run{} of {}{}{}{}{}; {} at worst (docs/measuring.md lists the pages)", time.runs,
-                         time.runs == 1 ? "" : "s", time.kernel, time.is_short ? " under 20 µs" : "",
-                         is_gpu_changed ? " on the unchanged GPU" : "",
-                         time.held_out ? ", not seen by the model before" : ", with which the model was made",
-                         time.other_tile ? ", with the kernel's own tile" : "", format_percent(time.worst))});
+  const FigureErrors& time = *errors.time;
+  table.row({"", "error", "±" + format_percent(time.mean), fmt::format("{} (docs/measuring.md lists the pages)", origin_of(time))});
   if (errors.clock)
     table.row({"", "error of the clock", "±" + format_percent(errors.clock->mean),
                fmt::format("mean of {} runs, had their clocks been borrowed too; {} at worst", errors.clock->runs,
@@ -403,7 +420,7 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
   table.row({"", loaded != nullptr ? "highest clock" : "wall time", format_time(simulation.time),
              fmt::format("at {}{}", format_clock(simulation.request.gpu.sm_clock_hz), rate_text(simulation))});
   add_l2_times(table, timed, beside.recorded_lookups);
-  add_errors(table, beside.errors, simulation.request.gpu.id, beside.effect != nullptr);
+  add_errors(table, beside.errors, simulation.request.gpu.id);
   if (beside.effect != nullptr)
     table.row(
         {"", "without --set", format_time(Nanoseconds(beside.effect->unchanged.time_ns)), effect_text(*beside.effect, timed)});
@@ -455,6 +472,18 @@ std::string recorded_table(const RunUnderLoad& loaded) {
                      format_clock(loaded.clock.hz));
 }
 
+/// What a probe recorded of the same run, beside the run at its clock.
+std::string probe_table(const ProbeTime& time) {
+  const ProbeResult& probe = time.recorded->probe;
+  TextTable table("llrrr");
+  table.row({"probed", "", "recorded", "simulated", "error"});
+  table.row({"", "time", figure_text(Figure::time, time.recorded_ns()), figure_text(Figure::time, time.simulated_ns),
+             format_signed_percent(time.error())});
+  if (probe.probed_ns > 0) table.row({"", "with the probe", figure_text(Figure::time, probe.probed_ns)});
+  return fmt::format("{}of an {}, {}, one run with a probe; both at {}\n", table.text(""), probe.device, probe.date.substr(0, 10),
+                     format_clock(probe.sm_clock_hz));
+}
+
 using Json = nlohmann::ordered_json;
 
 std::int64_t rounded(double value) {
@@ -477,11 +506,21 @@ void add_sms(Json& json, const Simulation& simulation) {
 }
 
 /// null where they are unknown.
+Json json_of_errors(const Result<FigureErrors>& errors) {
+  if (!errors) return nullptr;
+  return {{"kernel", errors->kernel},
+          {"runs", errors->runs},
+          {"short", errors->is_short},
+          {"held_out", errors->held_out},
+          {"other_tile", errors->other_tile},
+          {"of_unchanged", errors->of_unchanged},
+          {"mean", errors->mean},
+          {"worst", errors->worst}};
+}
+
 Json json_of_errors(const PredictionErrors& errors) {
-  if (!errors.time) return nullptr;
-  const TimeErrors& time = *errors.time;
-  Json json = {{"kernel", time.kernel},         {"runs", time.runs}, {"short", time.is_short}, {"held_out", time.held_out},
-               {"other_tile", time.other_tile}, {"mean", time.mean}, {"worst", time.worst}};
+  Json json = json_of_errors(errors.time);
+  if (json.is_null()) return json;
   if (const auto& clock = errors.clock)
     json["borrowed_clock"] = {{"runs", clock->runs}, {"mean", clock->mean}, {"worst", clock->worst}};
   return json;
@@ -513,14 +552,24 @@ Json json_of_recorded(const RunUnderLoad& loaded) {
   return json;
 }
 
+Json json_of_probe(const ProbeTime& time) {
+  const ProbeResult& probe = time.recorded->probe;
+  return {{"device", probe.device},        {"date", probe.date},
+          {"clock_hz", probe.sm_clock_hz}, {"recorded_ns", time.recorded_ns()},
+          {"probed_ns", probe.probed_ns},  {"simulated_ns", time.simulated_ns},
+          {"error", time.error()}};
+}
+
 }  // namespace
 
 std::string report_table(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside) {
   const bool loads = beside.under_load != nullptr;
   const std::string clock = loads ? " at " + format_clock(simulation.request.gpu.sm_clock_hz) : std::string();
   return heading(simulation, beside.gpu_file) + '\n' + launches(loads ? *beside.under_load->simulation : simulation) + '\n' +
-         traffic(simulation, clock) + '\n' + results(simulation, limit, cost, beside) +
-         (beside.under_load != nullptr && beside.under_load->recorded ? '\n' + recorded_table(*beside.under_load) : std::string());
+         traffic(simulation, clock) + byte_errors(beside.errors) + '\n' + results(simulation, limit, cost, beside) +
+         (beside.under_load != nullptr && beside.under_load->recorded ? '\n' + recorded_table(*beside.under_load) : std::string()) +
+         (beside.under_load != nullptr && beside.under_load->probed ? '\n' + probe_table(*beside.under_load->probed)
+                                                                    : std::string());
 }
 
 std::string report_json(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside) {
@@ -546,7 +595,10 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
                     {"visible_elements", visible_elements(*problem.mask, *mask, problem)},
                     {"decided_by", {{"analysis", mask->by_analysis}, {"evaluation", mask->by_evaluation}}}};
   }
-  if (simulation.request.problem.score_change) json["score"] = simulation.request.problem.score_change->expression().text;
+  if (const auto& change = simulation.request.problem.score_change) {
+    json["score"] = change->expression().text;
+    if (const Sentence fault = score_faults(change->expression()); !fault.empty()) json["score_warning"] = command_words(fault);
+  }
   if (const AttentionProblem& problem = simulation.request.problem; problem.page_size > 0)
     json["pages"] = {{"page_size", problem.page_size},
                      {"page_order", to_string(problem.page_order)},
@@ -563,6 +615,8 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
   }
   if (simulation.reduced.value > 0) traffic["sm_to_l2_reduce_bytes"] = simulation.reduced.value;
   if (simulation.l2.looked_up.value > 0) traffic["l2_lookup_read_bytes"] = simulation.l2.looked_up.value;
+  traffic["errors"] = {{"hbm_read", json_of_errors(beside.errors.hbm_read)},
+                       {"hbm_write", json_of_errors(beside.errors.hbm_write)}};
   json["traffic"] = traffic;
   json["work"] = {{"flops", simulation.flops}, {"exps", simulation.exps}, {"useful_flops", useful_flops(simulation)}};
   json["memory"] = {{"peak_hbm_bytes", simulation.peak_hbm.value}, {"extra_hbm_bytes", simulation.extra_hbm.value}};
@@ -578,6 +632,9 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
                   {"ns", rounded(simulation.time.value)},
                   {"bound_by", to_string(simulation.bound)},
                   {"clock_hz", simulation.request.gpu.sm_clock_hz}};
+  const Simulation& at_wall = timed_of(simulation, beside);
+  json["time"]["wall_ns"] = rounded(at_wall.time.value);
+  json["time"]["wall_clock_hz"] = at_wall.request.gpu.sm_clock_hz;
   json["time"]["tflops"] = tflops_of(simulation);
   if (const RunUnderLoad* const loaded = beside.under_load) {
     json["time"]["under_load"] = {{"clock_hz", loaded->clock.hz},
@@ -592,6 +649,7 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
     if (loaded->clock.of_own_tile) json["time"]["under_load"]["clock_of_own_tile"] = true;
     add_sms(json["time"]["under_load"], *loaded->simulation);
     if (loaded->recorded) json["recorded"] = json_of_recorded(*loaded);
+    if (loaded->probed) json["probed"] = json_of_probe(*loaded->probed);
   }
   json["time"]["errors"] = json_of_errors(beside.errors);
   if (!unchanged(simulation.request.gpu)) {

@@ -11,6 +11,7 @@
 #include "app/model/requests/assets.h"
 #include "app/model/requests/mask_tables.h"
 #include "app/model/requests/racers.h"
+#include "app/model/session/opening.h"
 #include "app/model/state/state_file.h"
 #include "app/platform/files.h"
 #include "sim/core/refuse.h"
@@ -236,7 +237,11 @@ Result<Request> make_request(const CommandLine& line) {
   if (!program || !(*program)->key_order) request.simulation.key_order = line.key_order;
   request.simulation.gpu = std::move(*gpu);
   if (line.block_q || line.block_kv || line.stages) request.simulation.tile = tile_of(line, request.simulation);
-  if (line.base) request.simulation.focus_sm = line.base->focus_sm;
+  if (line.base) {
+    request.simulation.focus_sm = line.base->focus_sm;
+    for (const auto& check : {&check_focus, &check_row})
+      if (const Status there = check(*line.base, request.simulation); !there) return there.error();
+  }
   return request;
 }
 

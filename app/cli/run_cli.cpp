@@ -15,6 +15,7 @@
 
 #include "app/cli/calibrate.h"
 #include "app/cli/command_line.h"
+#include "app/cli/compare.h"
 #include "app/cli/export.h"
 #include "app/cli/lesson.h"
 #include "app/cli/measure.h"
@@ -26,6 +27,7 @@
 #include "app/cli/search.h"
 #include "app/cli/sweep.h"
 #include "app/cli/validate.h"
+#include "app/cli/watched_work.h"
 #include "app/cli/window_options.h"
 #include "app/model/background/failure.h"
 #include "app/model/lessons/lesson_list.h"
@@ -42,7 +44,9 @@ namespace {
 constexpr std::size_t longest_line = 4096;
 
 int exit_code(const Error& error) {
-  return error.kind == Error::Kind::machine_lacks ? exit_machine_lacks : exit_wrong_request;
+  return error.kind == Error::Kind::machine_lacks ? exit_machine_lacks
+         : error.kind == Error::Kind::cancelled   ? exit_interrupted
+                                                  : exit_wrong_request;
 }
 
 std::int64_t peak_rss_bytes() {
@@ -57,26 +61,32 @@ std::int64_t peak_rss_bytes() {
 
 /// Compares the run with one without --set; nullopt where there is none, or where a run takes so long that several more are too
 /// many.
-std::optional<ChangeEffect> effect_of_overrides(const CommandLine& line, const RunAndNextLimit& run) {
+std::optional<ChangeEffect> effect_of_overrides(const CommandLine& line, const RunAndNextLimit& run, const Progress& progress) {
   constexpr double most_ms = 10000;
   if (line.overrides.empty() || run.wall.count() > most_ms) return std::nullopt;
   auto gpu = load_gpu(line.gpu);
   if (!gpu) return std::nullopt;
   if (run.under_load) gpu->sm_clock_hz = run.under_load->clock.hz;  // both at one clock
-  const auto effect = effect_of_change(run.under_load ? *run.under_load->simulation : *run.simulation, *gpu);
+  const auto effect = effect_of_change(run.under_load ? *run.under_load->simulation : *run.simulation, *gpu, progress);
   return effect ? std::optional(*effect) : std::nullopt;
 }
 
-Status run_simulate(const CommandLine& line, std::FILE* out) {
+Status run_simulate(const CommandLine& line, std::FILE* out, std::FILE* err) {
   const auto request = make_request(line);
   if (!request) return request.error();
   const Recordings recordings = load_recordings(request->simulation.gpu);
-  const auto result = simulate_run_and_next_limit(request->simulation, recordings);
+  WatchedWork work(err, line.quiet, "simulate");
+  const Watch watch{[&](std::string_view what, double fraction) { return work.show(what, fraction); },
+                    [&] { return work.stopped(); }};
+  const auto result = simulate_run_and_next_limit(request->simulation, recordings, watch);
   if (!result) return result.error();
   const Simulation& simulation = *result->simulation;
   const HostCost cost{result->wall.count(), peak_rss_bytes()};
   const NextLimit* next = result->next ? &*result->next : nullptr;
-  const std::optional<ChangeEffect> effect = effect_of_overrides(line, *result);
+  const std::optional<ChangeEffect> effect =
+      effect_of_overrides(line, *result, [&](double fraction) { return work.show("the run without --set", fraction); });
+  work.end();
+  if (work.stopped()) return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
   const RunsBeside beside{result->under_load ? &*result->under_load : nullptr, effect ? &*effect : nullptr, result->errors,
                           result->recorded_lookups, clock_of_file(line.gpu, request->simulation.gpu, recordings)};
   // Both texts before any file: a failure to make one then leaves nothing to remove.
@@ -142,7 +152,7 @@ Result<int> run(const CommandLine& typed, std::FILE* out, std::FILE* err, const 
     case CommandKind::window:
       return open_window(line, screens);
     case CommandKind::simulate:
-      return code_of(run_simulate(line, out));
+      return code_of(run_simulate(line, out, err));
     case CommandKind::render:
       return code_of(run_render(line, out, err, screens));
     case CommandKind::exported:
@@ -151,6 +161,8 @@ Result<int> run(const CommandLine& typed, std::FILE* out, std::FILE* err, const 
       return run_sweep_command(line, out, err, screens);
     case CommandKind::search:
       return run_search(line, out, err);
+    case CommandKind::compare:
+      return code_of(run_compare(line, out, err));
     case CommandKind::run:
       return run_tensors(line, out, err);
     case CommandKind::validate:

@@ -391,8 +391,9 @@ std::string table_of(const Searched& searched, const RankedRows& rows, const Mea
                     format_clock(searched.clock.hz), searched.clock.algorithm);
   if (!rows_measured.refusal.empty())
     text += fmt::format("Not every kernel was measured: {}.\n", command_words(rows_measured.refusal));
-  text += fmt::format("Up to {} (~) is no difference: one cycle of latency more or less changes row 1 that much.",
-                      format_percent(searched.noise));
+  text +=
+      fmt::format("Up to {} (~) is no difference: settings that cannot matter, such as a cycle of latency, change row 1 that much.",
+                  format_percent(searched.noise));
   if (as_quick > 1) text += fmt::format(" The first {} are equally quick.", as_quick);
   text += '\n';
   if (searched.untried > 0)

@@ -186,6 +186,22 @@ Error unreadable(std::string_view origin) {
   return Error{fmt::format("{} exists and is not a sweep: choose another file", printable(origin, 200))};
 }
 
+constexpr std::string_view check_name = "check";
+
+/// Returns the checksum of a point's text, FNV-1a in hexadecimal. Points of a file stand as results without being simulated again,
+/// so a point that somebody changed must not pass for one.
+std::string check_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return fmt::format("{:016x}", hash);
+}
+
+/// `at`: "line 4" or "point 2".
+Error cut_or_altered(std::string_view origin, const std::string& at, const std::string& what) {
+  return Error{fmt::format("{}, {}: {}. Remove it, and the same command simulates it again", printable(origin, 200), at, what)};
+}
+constexpr auto wrong_check = "the point was cut or altered, its checksum does not match";
+
 /// Returns the index of a point of the file, or nullopt.
 std::optional<std::size_t> index_of(const SweepResult& result, std::string_view algorithm, double value) {
   const auto& algorithms = result.request.algorithms;
@@ -222,13 +238,20 @@ Status take_csv(std::string_view text, std::string_view origin, SweepResult& res
   if (!check_document(first, DocumentKind::json, origin)) return unreadable(origin);
   if (Json::parse(first.substr(head.size())) != asked_of(result.request)) return other_sweep(origin);
   const auto names = reader.next_row();
+  if (names.empty() || names.back() != check_name)
+    return Error{fmt::format("{}, line 2: the columns do not end in {}: choose another file or remove it", printable(origin, 200),
+                             check_name)};
   while (!reader.done()) {
-    const auto fields = reader.next_row();
-    if (fields.empty()) continue;
-    if (fields.size() != names.size()) return unreadable(origin);
+    const std::string_view row = reader.next_line();
+    if (row.empty()) continue;
+    const auto fields = CsvReader(row, {}).next_row();
+    const std::string at = fmt::format("line {}", reader.line());
+    if (fields.size() != names.size())
+      return cut_or_altered(origin, at, fmt::format("the point has {} of {} fields", fields.size(), names.size()));
+    if (fields.back() != check_of(row.substr(0, row.rfind(',')))) return cut_or_altered(origin, at, wrong_check);
     Json point;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const bool word = names[i] == "algorithm" || names[i] == "bound_by" || names[i] == "refusal";
+      const bool word = names[i] == "algorithm" || names[i] == "bound_by" || names[i] == "refusal" || names[i] == check_name;
       if (word)
         point[names[i]] = fields[i];
       else if (!fields[i].empty() && check_document(fields[i], DocumentKind::json, origin))  // an empty cell: no theory
@@ -245,17 +268,18 @@ std::string sweep_to_csv(const SweepResult& result) {
   std::string text = fmt::format("# {} {}\nalgorithm,value", schema, asked_of(result.request).dump());
   for (const SweptFigure& figure : swept_figures) text += fmt::format(",{}", figure.name);
   for (const DerivedFigure& figure : derived_figures) text += fmt::format(",{}", figure.name);
-  text += ",theory_bytes,bound_by,refusal\n";
+  text += fmt::format(",theory_bytes,bound_by,refusal,{}\n", check_name);
   for_each_point(result, [&](const std::string& algorithm, double value, const Outcome& outcome) {
-    text += fmt::format("{},{}", algorithm, value);
-    for (const SweptFigure& figure : swept_figures) text += fmt::format(",{}", figure.get(outcome));
+    std::string row = fmt::format("{},{}", algorithm, value);
+    for (const SweptFigure& figure : swept_figures) row += fmt::format(",{}", figure.get(outcome));
     for (const DerivedFigure& figure : derived_figures) {
       const std::optional<double> value_of = figure.get(outcome);
-      text += value_of ? fmt::format(",{}", *value_of) : ",";
+      row += value_of ? fmt::format(",{}", *value_of) : ",";
     }
     const auto theory = theory_bytes(result, algorithm, value);
-    text += fmt::format(",{},{},{}\n", theory ? fmt::format("{}", *theory) : "", to_string(outcome.bound),
-                        csv_field(command_words(outcome.refusal)));
+    row += fmt::format(",{},{},{}", theory ? fmt::format("{}", *theory) : "", to_string(outcome.bound),
+                       csv_field(command_words(outcome.refusal)));
+    text += fmt::format("{},{}\n", row, check_of(row));
   });
   return text;
 }
@@ -273,6 +297,7 @@ std::string sweep_to_json(const SweepResult& result) {
       point["theory_bytes"] = nullptr;
     point["bound_by"] = to_string(outcome.bound);
     point["refusal"] = command_words(outcome.refusal);
+    point[std::string(check_name)] = check_of(point.dump());
     points.push_back(std::move(point));
   });
   return Json{{"schema", schema}, {"asked", asked_of(result.request)}, {"points", points}}.dump(1) + "\n";
@@ -288,9 +313,19 @@ Status continue_sweep(std::string_view text, std::string_view origin, SweepResul
       const Json document = Json::parse(text);
       if (!document.is_object() || document.value("schema", "") != schema) return unreadable(origin);
       if (document.at("asked") != asked_of(result.request)) return other_sweep(origin);
-      for (const Json& point : document.at("points"))
+      std::size_t number = 0;
+      for (Json point : document.at("points")) {
+        ++number;
+        const Json check = point.at(std::string(check_name));
+        point.erase(std::string(check_name));
+        if (check != check_of(point.dump())) return cut_or_altered(origin, fmt::format("point {}", number), wrong_check);
         if (const Status taken = take_point(point, origin, read); !taken) return taken;
+      }
     }
+  } catch (const Json::parse_error&) {
+    if (!text.starts_with('{') || text.find(schema) == std::string_view::npos) return unreadable(origin);
+    const auto lines = 1 + std::count(text.begin(), text.end(), '\n');
+    return Error{fmt::format("{} is a sweep in JSON that was cut, at or before line {}: remove it", printable(origin, 200), lines)};
   } catch (const Json::exception&) { return unreadable(origin); }
   for (std::size_t i = 0; i < read.points.size(); ++i)
     if (read.points[i]) result.points[i] = std::move(read.points[i]);

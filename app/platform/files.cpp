@@ -66,8 +66,14 @@ int write_all(int descriptor, std::string_view content) {
 }
 
 Status write_directly(const fs::path& path, std::string_view content) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  // Without a reader a named pipe would keep open() waiting for ever.
+  std::error_code unknown;
+  const bool is_pipe = fs::is_fifo(path, unknown);
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | (is_pipe ? O_NONBLOCK : 0));
+  if (descriptor < 0 && is_pipe && errno == ENXIO)
+    return refuse("cannot write {}: it is a named pipe that nobody reads; start its reader first", quoted(path));
   if (descriptor < 0) return write_error(path, errno);
+  if (is_pipe) ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
   int code = write_all(descriptor, content);
   if (::close(descriptor) != 0 && code == 0) code = errno;
   if (code != 0) return write_error(path, code);

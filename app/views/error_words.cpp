@@ -13,7 +13,7 @@ std::string error_mark(const PredictionErrors& errors) {
   return errors.time ? "±" + format_percent(errors.time->mean) : std::string();
 }
 
-std::string time_errors_text(const Result<TimeErrors>& errors, const SimulationRequest& request) {
+std::string time_errors_text(const Result<FigureErrors>& errors, const SimulationRequest& request) {
   return say(time_errors_sentence(errors, algorithm_title(request.algorithm), request.gpu.id));
 }
 

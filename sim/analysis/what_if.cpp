@@ -167,17 +167,35 @@ std::vector<Jitter> jitters(const SimulationRequest& real) {
     jitter.shorter.gpu.*key->member = now - 1;
     out.push_back(std::move(jitter));
   }
+  for (const double part : {1.0 / 512, 1.0 / 128}) {
+    Jitter jitter{real, real, part};
+    jitter.longer.tile = jitter.shorter.tile = chosen_tile(real);
+    jitter.longer.gpu.hbm_bytes_per_second = real.gpu.hbm_bytes_per_second * (1 - part);
+    jitter.shorter.gpu.hbm_bytes_per_second = real.gpu.hbm_bytes_per_second * (1 + part);
+    out.push_back(std::move(jitter));
+  }
   return out;
 }
 
 double noise_of(std::span<const Jitter> jitters, double time_ns) {
-  double noise = 0;
+  double least = 0, most = 0;
+  const auto add = [&](double change) {
+    least = std::min(least, change);
+    most = std::max(most, change);
+  };
   for (const Jitter& jitter : jitters) {
     const auto &longer = jitter.longer_outcome, &shorter = jitter.shorter_outcome;
     if (!longer || !shorter || !longer->done() || !shorter->done() || time_ns <= 0) continue;
-    noise = std::max(noise, std::abs((longer->time_ns + shorter->time_ns) / 2 / time_ns - 1));
+    if (jitter.most_effect == 0) {
+      add((longer->time_ns + shorter->time_ns) / 2 / time_ns - 1);
+      continue;
+    }
+    for (const double ns : {longer->time_ns, shorter->time_ns}) {
+      const double change = ns / time_ns - 1;
+      add(change > 0 ? std::max(0.0, change - jitter.most_effect) : std::min(0.0, change + jitter.most_effect));
+    }
   }
-  return noise;
+  return most - least;
 }
 
 Result<double> find_noise(const SimulationRequest& real, double time_ns,

@@ -26,15 +26,18 @@ struct WhatIf {
 std::vector<WhatIf> what_ifs(const SimulationRequest& real);
 
 /// The order of events alone changes a time a little: which of two requests came first, and so on. To see how much, a run is
-/// simulated with one latency a cycle longer, and a cycle shorter. What the cycle itself costs, one adds and the other saves: it
-/// cancels, and the rest is noise.
+/// simulated with settings so near that they cannot matter: one latency a cycle longer, and a cycle shorter; HBM a little slower,
+/// and as much faster. What the cycle itself costs, one adds and the other saves: it cancels. What a bandwidth costs is at most its
+/// own relative change. The rest is noise.
 struct Jitter {
   SimulationRequest longer, shorter;
+  double most_effect = 0;  // the largest relative change of the time that the setting itself can make; 0: unknown, it cancels
   std::optional<Outcome> longer_outcome = {}, shorter_outcome = {};
 };
-/// Returns one for each latency of the memory that the GPU has, with the tile of `real`.
+/// Returns one for each latency of the memory that the GPU has, and two for the bandwidth of HBM, with the tile of `real`.
 std::vector<Jitter> jitters(const SimulationRequest& real);
-/// Returns the largest relative change of `time_ns` that did not cancel; those that are not simulated are left out.
+/// Returns the range of the jitters' times, relative to `time_ns`, without what their settings cost: two runs whose difference
+/// means nothing can lie at its ends. Jitters that are not simulated are left out.
 double noise_of(std::span<const Jitter> jitters, double time_ns);
 /// Simulates the jitters of `real`, whose time is `time_ns`, by `run`, and returns their noise_of(), at least least_difference.
 /// Errors  those of `run`

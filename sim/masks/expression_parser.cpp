@@ -124,6 +124,7 @@ class Parser {
     if (out_.nodes.size() >= most_expression_nodes)
       fail(refuse("column {}: the expression has more than {} operations with its loops and functions written out", node.column,
                   most_expression_nodes));
+    check_fits(node);
     const ExprInputs<double> inputs{&out_.sizes, &out_.tables, {}, 0};
     known_.push_back(evaluate_node<double>(node, known_, inputs));
     if (node.dependence == 0 && known_.back().fault) {
@@ -137,6 +138,24 @@ class Parser {
     }
     out_.nodes.push_back(node);
     return found->second;
+  }
+  /// Refuses what would be taken modulo 2^32 for every element, or shift every bit out: nobody means that. Where a value depends on
+  /// the element, ints wrap as on the GPU.
+  void check_fits(const ExprNode& node) const {
+    if (node.type != ValueType::integer || node.operands != 2) return;
+    const auto is_known = [&](std::size_t i) { return dependence(node.args[i]) == 0 && !known(node.args[i]).fault; };
+    const bool shifts = node.op == ExprOp::shift_left || node.op == ExprOp::shift_right;
+    if (shifts && is_known(1) && (known(node.args[1]).integer < 0 || known(node.args[1]).integer > 31))
+      fail(refuse("column {}: a shift is by 0 to 31 bits, and this is by {}", node.column, known(node.args[1]).integer));
+    if (!is_known(0) || !is_known(1)) return;
+    const std::int64_t a = known(node.args[0]).integer, b = known(node.args[1]).integer;
+    const std::int64_t exact = node.op == ExprOp::add          ? a + b
+                               : node.op == ExprOp::subtract   ? a - b
+                               : node.op == ExprOp::multiply   ? a * b
+                               : node.op == ExprOp::shift_left ? a * (std::int64_t{1} << b)
+                                                               : 0;
+    if (exact < std::numeric_limits<std::int32_t>::min() || exact > std::numeric_limits<std::int32_t>::max())
+      fail(refuse("column {}: this is {}, and an int has 32 bits", node.column, exact));
   }
   static std::string shape_of(const CapturedTable& table) {
     std::string text;

@@ -139,10 +139,11 @@ bool may_slow(const Recordings& recordings, const GpuSpec& gpu) {
 
 PredictionErrors prediction_errors(const Recordings& recordings, const Simulation& run,
                                    const std::optional<ClockUnderLoad>& clock) {
-  const std::string& gpu = run.request.gpu.id;
-  if (recordings.known.bundles.empty() && !recordings.runs.empty())
-    return {refuse("the GPU of this file has other numbers than the recorded {}", gpu), {}};
-  PredictionErrors errors{time_errors_of(recordings.known, predicted(run)), {}};
+  const PredictedRun asked = predicted(run);
+  PredictionErrors errors{time_errors_of(recordings.known, asked),
+                          {},
+                          byte_errors_of(recordings.known, asked, Link::hbm_read),
+                          byte_errors_of(recordings.known, asked, Link::hbm_write)};
   if (errors.time && clock && clock->from == ClockUnderLoad::From::like_runs)
     errors.clock = borrowed_clock_errors(recordings.runs, errors.time->kernel);
   return errors;
@@ -156,7 +157,8 @@ std::optional<RunUnderLoad> run_at(const ClockUnderLoad& clock, const Recordings
   auto made = simulate(request, progress);
   if (!made) return std::nullopt;
   PredictionErrors errors = prediction_errors(recordings, **made, clock);
-  return RunUnderLoad{std::move(*made), clock, find_case(recordings.known, simulation), std::move(errors)};
+  return RunUnderLoad{std::move(*made), clock, find_case(recordings.known, simulation), std::move(errors),
+                      probe_time(recordings.known, simulation, progress)};
 }
 
 std::optional<RunUnderLoad> run_under_load(const Recordings& recordings, const Simulation& simulation, const Progress& progress) {

@@ -9,6 +9,8 @@
 #include <string>
 
 #include "app/model/measurements/borrowed_clock.h"
+#include "app/model/measurements/measurements.h"
+#include "app/model/measurements/probe_time.h"
 #include "app/model/measurements/recordings.h"
 #include "app/model/measurements/time_errors.h"
 
@@ -48,8 +50,9 @@ Result<std::optional<ClockUnderLoad>> clock_without_run(const SimulationRequest&
 
 /// How far predictions of one program on one GPU were off, against its recordings.
 struct PredictionErrors {
-  Result<TimeErrors> time = Error{};  // or why it is unknown
-  std::optional<ClockErrors> clock;   // what a borrowed clock adds; absent for a clock that is not borrowed
+  Result<FigureErrors> time = Error{};  // or why it is unknown
+  std::optional<ClockErrors> clock;     // what a borrowed clock adds; absent for a clock that is not borrowed
+  Result<FigureErrors> hbm_read = Error{}, hbm_write = Error{};  // of the bytes
 };
 /// Returns the errors of predictions like that of `run`, which is at the clock at which its time is shown, which is `clock` where
 /// it is one under load.
@@ -61,6 +64,7 @@ struct RunUnderLoad {
   ClockUnderLoad clock;
   std::optional<FoundCase> recorded = {};  // the same run on real hardware
   PredictionErrors errors = {};
+  std::optional<ProbeTime> probed = {};  // the same run as a probe recorded it
 };
 /// Simulates a run again at `clock`. Returns nullopt where that is refused or cancelled.
 std::optional<RunUnderLoad> run_at(const ClockUnderLoad& clock, const Recordings& recordings, const Simulation& simulation,

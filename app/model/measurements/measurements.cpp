@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "app/model/measurements/time_errors.h"
+#include "app/model/requests/assets.h"
 #include "app/platform/asset_files.h"
 #include "app/platform/files.h"
 #include "kernels/kernel_table.h"
@@ -39,9 +40,20 @@ std::vector<fs::path> recorded_files() {
 }
 
 /// Bundles, probes and samples lie beside each other, each with a schema of its own in its first line or two.
+constexpr std::size_t head = 256;
 bool head_has(std::string_view text, std::string_view what) {
-  constexpr std::size_t head = 256;
   return text.substr(0, head).find(what) != std::string_view::npos;
+}
+
+/// Whether this is a probe of a GPU, by its device's name in the first lines.
+bool is_probe_of(std::string_view text, std::string_view gpu) {
+  constexpr std::string_view key = "\"device\": \"";
+  if (!head_has(text, "tilescope.probe/")) return false;
+  const std::string_view first = text.substr(0, head);
+  const std::size_t at = first.find(key);
+  if (at == std::string_view::npos) return false;
+  const std::string_view device = first.substr(at + key.size());
+  return spec_id_of(std::string(device.substr(0, device.find('"')))) == gpu;
 }
 
 void take_probe(Measurements& out, const fs::path& path, std::string_view text) {
@@ -167,8 +179,8 @@ Result<KnownBundle> load_default_bundle() {
 Result<KnownBundle> load_bundle_of(std::string_view gpu) {
   for (const fs::path& file : recorded_files())
     if (file.stem() == gpu) return load_bundle(file.native());
-  return Error{phrase("nothing is recorded of {}: name the bundle to compare with as --bundle FILE", printable(gpu)),
-               Error::Kind::machine_lacks};
+  if (is_imagined(gpu)) return refuse("{} was never built, so nothing is recorded of it: name another --gpu", printable(gpu));
+  return refuse("nothing is recorded of {}: name the bundle to compare with as --bundle FILE", printable(gpu));
 }
 
 Measurements load_measurements() {
@@ -192,6 +204,7 @@ Measurements load_measurements_of(std::string_view gpu) {
   const std::string named = fmt::format("\"gpu\": \"{}\"", gpu);
   for (const fs::path& file : recorded_files()) {
     const auto text = read_text_file(file);
+    if (text && is_probe_of(*text, gpu)) take_probe(out, file, *text);
     if (!text || !head_has(*text, bundle_schema) || !head_has(*text, named)) continue;
     Result<KnownBundle> bundle = known_bundle(file, *text, true);
     if (bundle)
@@ -206,7 +219,7 @@ std::optional<FoundCase> find_case(const Measurements& measurements, const Simul
   const SimulationRequest& asked = simulation.request;
   if (!unchanged(asked.gpu) || !starts_as_kernel(simulation)) return std::nullopt;
   for (const auto& known : measurements.bundles) {
-    if (known->bundle.gpu != asked.gpu.id) continue;
+    if (known->bundle.gpu != asked.gpu.id || (has_other_numbers(asked.gpu) && !known->live)) continue;
     const auto& cases = known->bundle.cases;
     for (std::size_t i = 0; i < cases.size(); ++i)
       if (!cases[i].is_changed() && is_of_kernel(cases[i], simulation)) return FoundCase{known, i};
@@ -230,7 +243,7 @@ const MeasuredCase* find_case(const Measurements& measurements, const GpuSpec& g
   if (!unchanged(gpu)) return nullptr;
   const auto find = [&](std::string_view name) -> const MeasuredCase* {
     for (const auto& known : measurements.bundles) {
-      if (known->bundle.gpu != gpu.id) continue;
+      if (known->bundle.gpu != gpu.id || (has_other_numbers(gpu) && !known->live)) continue;
       for (const MeasuredCase& measured : known->bundle.cases)
         if (!measured.is_changed() && measured.kernel == name && measured.problem == problem) return &measured;
     }
@@ -243,16 +256,16 @@ const MeasuredCase* find_case(const Measurements& measurements, const GpuSpec& g
 
 std::vector<std::shared_ptr<const KnownProbe>> find_probes(const Measurements& measurements, const Simulation& simulation) {
   std::vector<std::shared_ptr<const KnownProbe>> found;
-  if (!unchanged(simulation.request.gpu)) return found;
+  if (!unchanged(simulation.request.gpu) || !starts_as_kernel(simulation)) return found;
   for (const auto& known : measurements.probes)
-    if (is_of(known->probe, simulation)) found.push_back(known);
+    if (is_of(known->probe, simulation) && (known->live || !has_other_numbers(simulation.request.gpu))) found.push_back(known);
   return found;
 }
 
 std::shared_ptr<const KnownBandwidth> find_bandwidth(const Measurements& measurements, const Simulation& simulation) {
   if (!unchanged(simulation.request.gpu)) return nullptr;
   for (const auto& known : measurements.bandwidths)
-    if (is_of(known->record, simulation)) return known;
+    if (is_of(known->record, simulation) && (known->live || !has_other_numbers(simulation.request.gpu))) return known;
   return nullptr;
 }
 

@@ -57,12 +57,12 @@ Result<KnownBundle> load_bundle(const std::string& path);
 /// name. Errors  those of load_bundle(), for this file; no bundle at all (machine_lacks).
 Result<KnownBundle> load_default_bundle();
 /// Loads the bundle of a GPU of that name in assets/measured/, "h100.json".
-/// Errors  those of load_bundle(); there is none (machine_lacks)
+/// Errors  those of load_bundle(); there is none (machine_lacks); the GPU was never built
 Result<KnownBundle> load_bundle_of(std::string_view gpu);
 /// Loads the recorded bundles, probes and samples of assets/measured/, by name. What else is in that folder is passed over.
 Measurements load_measurements();
 
-/// Loads the recorded bundles of one GPU alone, by name. Files of other GPUs are not parsed.
+/// Loads the recorded bundles and probes of one GPU alone, by name. Files of other GPUs are not parsed.
 Measurements load_measurements_of(std::string_view gpu);
 
 /// A case of a bundle.

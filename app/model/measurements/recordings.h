@@ -16,7 +16,7 @@ struct Recordings {
 /// Returns what is recorded of a GPU among `known`. Of a file of one's own that has the id of a GPU and other numbers nothing is
 /// recorded. Where its SMs and its highest clock are those of that GPU, it has `runs`, which lend it their clocks.
 Recordings recordings_of(const Measurements& known, const GpuSpec& gpu);
-/// Loads the same from assets/measured/, apart from probes and samples.
+/// Loads the same from assets/measured/, apart from samples.
 Recordings load_recordings(const GpuSpec& gpu);
 
 /// Says which clock the times on a GPU from a file of one's own have, and how to give it another. Empty where `source`, which

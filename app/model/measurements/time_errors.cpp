@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "app/model/measurements/compiled_kernel.h"
@@ -22,9 +23,10 @@ namespace {
 /// A recorded run of a kernel that the model was compared with.
 struct JudgedRun {
   const MeasuredCase* measured = nullptr;
-  double ns = 0;          // predicted, at the clock of the recording
-  double error = 0;       // relative, of that time
-  bool held_out = false;  // of the list judge
+  double ns = 0;                           // predicted, at the clock of the recording
+  double error = 0;                        // relative, of that time
+  bool held_out = false;                   // of the list judge
+  const CaseValidation* result = nullptr;  // null where the tables lack a case of its bundle
   bool is_short() const { return ns < short_run_ns; }
 };
 
@@ -37,7 +39,8 @@ std::vector<JudgedRun> judged_runs(const Measurements& known, std::string_view g
       const MeasuredCase& measured = bundle->bundle.cases[i];
       const double error = bundle->time_errors[i];
       if (measured.kernel != kernel || !std::isfinite(error)) continue;
-      runs.push_back({&measured, measured.time_cold_ns.median * (1 + error), error, measured.list == "judge"});
+      runs.push_back({&measured, measured.time_cold_ns.median * (1 + error), error, measured.list == "judge",
+                      i < bundle->results.size() ? &bundle->results[i] : nullptr});
     }
   }
   return runs;
@@ -83,12 +86,77 @@ void keep_alike(std::vector<JudgedRun>& runs, double ns) {
   if (std::ranges::any_of(runs, &JudgedRun::held_out)) std::erase_if(runs, [](const JudgedRun& run) { return !run.held_out; });
 }
 
+/// The recorded runs that are like a predicted one.
+struct AlikeRuns {
+  std::vector<JudgedRun> runs;
+  FigureErrors about;  // whose they are and how they differ, without figures
+};
+
+Result<AlikeRuns> alike_runs(const Measurements& known, const PredictedRun& run) {
+  const GpuSpec& gpu = run.request.gpu;
+  if (is_imagined(gpu.id)) return refuse("{} was never built", gpu.id);
+  if (has_other_numbers(gpu)) return refuse("the GPU of this file has other numbers than the recorded {}", gpu.id);
+  if (!unchanged(gpu) && run.l2_may_decide)
+    return refuse("with this change the L2 may decide the time, and how many reads share a lookup is not known");
+  SimulationRequest request = run.request;  // flash2_backward is asked for with either pass
+  if (const Status settled = settle_program(request); !settled) return settled.error();
+  const auto info = find_program(request.algorithm, request.problem.pass);
+  for (const std::string_view kernel : {(*info)->id, chosen_by(**info, request.problem)}) {
+    AlikeRuns alike{judged_runs(known, gpu.id, kernel), {}};
+    std::vector<JudgedRun>& runs = alike.runs;
+    if (runs.empty()) continue;
+    if (request.problem.pass == Pass::both)
+      return refuse("the passes of {} are recorded one by one, and not both in one run", kernel);
+    const auto compiled = compiled_kernel(request);
+    const bool takes_mask = compiled && (request.masking.empty() || compiled->kernel->takes_masks);
+    if (!takes_mask || !compiled->takes_problem || !compiled->tile_is_possible())
+      return refuse("no kernel is compiled for this, so no recorded run is like it");
+    if (const Status in_range = check_range(runs, run, kernel); !in_range) return in_range.error();
+    keep_alike(runs, run.ns);
+    if (runs.empty())
+      return run.ns < short_run_ns ? refuse("no run of {} under 20 µs is recorded on {}", kernel, gpu.id)
+                                   : refuse("only runs of {} under 20 µs are recorded on {}", kernel, gpu.id);
+    alike.about.kernel = kernel;
+    alike.about.is_short = runs.front().is_short();
+    alike.about.held_out = runs.front().held_out;
+    alike.about.other_tile = !compiled->has_tile;
+    alike.about.of_unchanged = !unchanged(gpu);
+    return alike;
+  }
+  return refuse("no run of {} is recorded on {}", request.algorithm, gpu.id);
+}
+
+/// Sums the errors of one figure; runs without it do not count.
+template <class ErrorOf>
+FigureErrors errors_over(const AlikeRuns& alike, const ErrorOf& error_of) {
+  FigureErrors errors = alike.about;
+  for (const JudgedRun& each : alike.runs)
+    if (const std::optional<double> error = error_of(each)) {
+      ++errors.runs;
+      errors.mean += std::abs(*error);
+      errors.worst = std::max(errors.worst, std::abs(*error));
+    }
+  if (errors.runs > 0) errors.mean /= errors.runs;
+  return errors;
+}
+
 std::vector<ValidationRow> rows_in_table(std::string_view name) {
   const auto tables = validation_tables();
   const auto table = std::ranges::find(tables, name, &ValidationTable::name);
   if (table == tables.end()) return {};
   Result<std::vector<ValidationRow>> rows = validation_from_csv(table->csv);
   return rows ? std::move(*rows) : std::vector<ValidationRow>();
+}
+
+}  // namespace
+
+namespace {
+
+/// Adds how the recorded runs differ from the predicted one.
+Sentence with_differences(Sentence said, const FigureErrors& errors) {
+  if (errors.other_tile) said = phrase("{} They have the kernel's own tile.", said);
+  if (errors.of_unchanged) said = phrase("{} They are of the unchanged GPU.", said);
+  return said;
 }
 
 }  // namespace
@@ -117,38 +185,23 @@ PredictedRun predicted(const SimulationRequest& request, const Outcome& outcome)
   return {request, outcome.wall_ns(), outcome.l2_may_decide()};
 }
 
-Result<TimeErrors> time_errors_of(const Measurements& known, const PredictedRun& run) {
-  if (is_imagined(run.request.gpu.id)) return refuse("{} was never built", run.request.gpu.id);
-  if (!unchanged(run.request.gpu) && run.l2_may_decide)
-    return refuse("with this change the L2 may decide the time, and how many reads share a lookup is not known");
-  SimulationRequest request = run.request;  // flash2_backward is asked for with either pass
-  if (const Status settled = settle_program(request); !settled) return settled.error();
-  const auto info = find_program(request.algorithm, request.problem.pass);
-  for (const std::string_view kernel : {(*info)->id, chosen_by(**info, request.problem)}) {
-    std::vector<JudgedRun> runs = judged_runs(known, request.gpu.id, kernel);
-    if (runs.empty()) continue;
-    const auto compiled = compiled_kernel(request);
-    const bool takes_mask = compiled && (request.masking.empty() || compiled->kernel->takes_masks);
-    if (!takes_mask || !compiled->takes_problem || !compiled->tile_is_possible())
-      return refuse("no kernel is compiled for this, so no recorded run is like it");
-    if (const Status in_range = check_range(runs, run, kernel); !in_range) return in_range.error();
-    keep_alike(runs, run.ns);
-    if (runs.empty())
-      return run.ns < short_run_ns ? refuse("no run of {} under 20 µs is recorded on {}", kernel, request.gpu.id)
-                                   : refuse("only runs of {} under 20 µs are recorded on {}", kernel, request.gpu.id);
-    TimeErrors errors;
-    errors.kernel = kernel;
-    errors.runs = static_cast<int>(runs.size());
-    errors.is_short = runs.front().is_short();
-    errors.held_out = runs.front().held_out;
-    errors.other_tile = !compiled->has_tile;
-    for (const JudgedRun& each : runs) {
-      errors.mean += std::abs(each.error) / errors.runs;
-      errors.worst = std::max(errors.worst, std::abs(each.error));
-    }
-    return errors;
-  }
-  return refuse("no run of {} is recorded on {}", request.algorithm, request.gpu.id);
+Result<FigureErrors> time_errors_of(const Measurements& known, const PredictedRun& run) {
+  const Result<AlikeRuns> alike = alike_runs(known, run);
+  if (!alike) return alike.error();
+  return errors_over(*alike, [](const JudgedRun& each) { return std::optional(each.error); });
+}
+
+Result<FigureErrors> byte_errors_of(const Measurements& known, const PredictedRun& run, Link link) {
+  const Figure figure = link == Link::hbm_read ? Figure::hbm_read : Figure::hbm_write;
+  const Result<AlikeRuns> alike = alike_runs(known, run);
+  if (!alike) return alike.error();
+  const FigureErrors errors = errors_over(*alike, [figure](const JudgedRun& each) -> std::optional<double> {
+    if (each.result == nullptr) return std::nullopt;
+    const auto& compared = each.result->figure(figure);
+    return compared && std::isfinite(compared->error()) ? std::optional(compared->error()) : std::nullopt;
+  });
+  if (errors.runs == 0) return refuse("no counter of it was recorded");
+  return errors;
 }
 
 Result<RatioErrors> ratio_errors_of(const Measurements& known, const PredictedRun& a, const PredictedRun& b) {
@@ -208,7 +261,7 @@ Sentence imagined_gpu_sentence(std::string_view gpu) {
   return phrase("{} was never built, so its times have nothing to be compared with.", std::string(gpu));
 }
 
-Sentence time_errors_sentence(const Result<TimeErrors>& errors, std::string_view program, std::string_view gpu) {
+Sentence time_errors_sentence(const Result<FigureErrors>& errors, std::string_view program, std::string_view gpu) {
   if (is_imagined(gpu)) return imagined_gpu_sentence(gpu);
   const std::string name(program);
   if (!errors) return phrase("How far times of {} are off is unknown: {}.", name, errors.error().sentence);
@@ -220,7 +273,19 @@ Sentence time_errors_sentence(const Result<TimeErrors>& errors, std::string_view
                                      mean, errors->runs, worst)
                             : phrase("Times of {} are ±{}: mean of {} recorded runs that the model was made with, {} at worst.", of,
                                      mean, errors->runs, worst);
-  return errors->other_tile ? phrase("{} They have the kernel's own tile.", said) : said;
+  return with_differences(said, *errors);
+}
+
+Sentence byte_errors_sentence(const Result<FigureErrors>& errors, Link link, std::string_view program) {
+  if (!errors) return {};
+  const std::string name(program), mean = format_percent(errors->mean), worst = format_percent(errors->worst);
+  const Sentence of = link == Link::hbm_read ? phrase("HBM reads") : phrase("HBM writes");
+  return with_differences(errors->held_out
+                              ? phrase("{} of {} are ±{}: mean of {} recorded runs that the model had not seen, {} at worst.", of,
+                                       name, mean, errors->runs, worst)
+                              : phrase("{} of {} are ±{}: mean of {} recorded runs that the model was made with, {} at worst.", of,
+                                       name, mean, errors->runs, worst),
+                          *errors);
 }
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// TimeErrors: how far predicted times were off, on the recorded runs of a program.
+// FigureErrors: how far predicted times and HBM bytes were off, on the recorded runs of a program.
 //
 //   tests/validation/*.csv ── embedded ──► KnownBundle::time_errors, by case ── time_errors_of() ──► mean and worst
 #pragma once
@@ -40,22 +40,27 @@ PredictedRun predicted(const SimulationRequest& request, const Outcome& outcome)
 /// Below it the start of a launch and of its blocks is much of the time, and predictions are worse (docs/model-limits.md, row 11).
 inline constexpr double short_run_ns = 20e3;
 
-/// The errors of predicted times over recorded runs, each at the clock of its recording.
-struct TimeErrors {
+/// The errors of a predicted figure over recorded runs, each at the clock of its recording.
+struct FigureErrors {
   std::string kernel;  // whose runs they are
   int runs = 0;
   bool is_short = false;       // of runs that are predicted to take less than short_run_ns, as the one asked for; else of others
   bool held_out = false;       // the model had not seen these runs; otherwise it was made with them
   bool other_tile = false;     // the runs have the kernel's own tile, and the request has another
+  bool of_unchanged = false;   // the runs are on the GPU as it is, and the request has changed values
   double mean = 0, worst = 0;  // of the absolute relative error
 };
 /// Returns the errors of a program on its GPU: of short runs for a short one, of the others else. Of these the runs that the model
 /// had not seen, or all where it had seen all. FlashAttention-3 has the runs of the rung that it launches where none is recorded
 /// under its own name. This is the one rule of every view and report.
-/// Errors  the GPU was never built; nothing is recorded of the program; no kernel could run the request; it is shorter or longer,
-/// or has fewer or more
-///         queries or keys, than every recorded run; its GPU has changed values and the L2 may decide
-Result<TimeErrors> time_errors_of(const Measurements& known, const PredictedRun& run);
+/// Errors  the GPU was never built, or is of a file with other numbers than the recorded one; nothing is recorded of the program,
+/// or
+///         of both its passes in one run; no kernel could run the request; it is shorter or longer, or has fewer or more queries or
+///         keys, than every recorded run; its GPU has changed values and the L2 may decide
+Result<FigureErrors> time_errors_of(const Measurements& known, const PredictedRun& run);
+/// Returns the errors of the bytes of a link between HBM and L2, over the same runs.
+/// Errors  those of time_errors_of()
+Result<FigureErrors> byte_errors_of(const Measurements& known, const PredictedRun& run, Link link);
 
 /// How far predicted ratios of two times were off, over pairs of recorded runs.
 struct RatioErrors {
@@ -73,7 +78,9 @@ Sentence ratio_errors_sentence(const Result<RatioErrors>& errors, std::string_vi
 
 /// Says them in one sentence, in the same words everywhere: "Times of flash3 are ±5.7 %: …". `program`: its name there. A GPU that
 /// was never built has no times to be off from, and the sentence says that.
-Sentence time_errors_sentence(const Result<TimeErrors>& errors, std::string_view program, std::string_view gpu);
+Sentence time_errors_sentence(const Result<FigureErrors>& errors, std::string_view program, std::string_view gpu);
+/// The same of bytes: "HBM reads of flash3 are ±1.2 %: …". Empty where the errors of times are unknown too.
+Sentence byte_errors_sentence(const Result<FigureErrors>& errors, Link link, std::string_view program);
 /// "toy was never built, so its times have nothing to be compared with."
 Sentence imagined_gpu_sentence(std::string_view gpu);
 

@@ -20,6 +20,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// Stands in the provenance of a GPU whose id is that of a shipped one, and whose numbers are not. The clock of a run may change
+/// later, and then the numbers alone no longer tell.
+constexpr std::string_view id_key = "id";
+
 std::vector<fs::path> specs_in(const fs::path& folder) {
   std::vector<fs::path> specs = paths_in(folder);
   std::erase_if(specs, [](const fs::path& path) {
@@ -60,6 +64,10 @@ std::vector<std::string> gpu_ids() {
   return ids;
 }
 
+bool has_other_numbers(const GpuSpec& gpu) {
+  return gpu.provenance.contains(id_key);
+}
+
 bool is_imagined(std::string_view gpu) {
   return gpu == "toy" || gpu == "textbook";
 }
@@ -88,7 +96,10 @@ Result<GpuSpec> load_gpu(std::string_view id_or_path) {
     auto spec = load_spec(fs::path(id_or_path));
     if (!spec) return spec.error();
     // A GPU is its numbers: what is recorded of a shipped one holds for a copy of its file, whatever id that has.
-    if (auto id = shipped_as(*spec)) spec->id = std::move(*id);
+    if (auto id = shipped_as(*spec))
+      spec->id = std::move(*id);
+    else if (const auto shipped = gpu_ids(); std::ranges::find(shipped, spec->id) != shipped.end())
+      spec->provenance.insert_or_assign(std::string(id_key), Provenance{Source::estimated, "of a file with other numbers"});
     return spec;
   }
   const std::vector<std::string> ids = gpu_ids();

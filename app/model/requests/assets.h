@@ -17,6 +17,9 @@ std::vector<std::string> gpu_ids();
 /// Whether no such chip was ever built: nothing of it can be measured.
 bool is_imagined(std::string_view gpu);
 
+/// Whether a GPU from a file has the id of a shipped GPU and other numbers: what is recorded of that one is not of this.
+bool has_other_numbers(const GpuSpec& gpu);
+
 /// The folder of the GPU specs that this program measured: XDG_DATA_HOME/tilescope/gpus, else HOME/.local/share/…; nullopt where
 /// neither is set.
 std::optional<std::filesystem::path> own_gpu_folder();

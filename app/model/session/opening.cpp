@@ -13,7 +13,18 @@
 
 namespace tilescope {
 
-namespace {}  // namespace
+Status check_focus(const WindowState& state, const SimulationRequest& request) {
+  const int sms = static_cast<int>(request.gpu.sm_count);
+  if (state.focus_sm < 0 || state.focus_sm >= sms)
+    return refuse("there is no SM {}: {} has SMs 0 to {}", state.focus_sm, request.gpu.id, sms - 1);
+  return Done{};
+}
+
+Status check_row(const WindowState& state, const SimulationRequest& request) {
+  if (const auto tile = chosen_tile(request); state.row && tile && *state.row >= tile->block_q)
+    return refuse("there is no row {}: a tile of {} has rows 0 to {}", *state.row, request.algorithm, tile->block_q - 1);
+  return Done{};
+}
 
 Result<StateRequest> request_of(const WindowState& state, GpuLoader load_gpu) {
   if (load_gpu == nullptr) return refuse("no GPU can be loaded here, and the state asks for {}", state.gpu);
@@ -45,9 +56,7 @@ Result<StateRequest> request_of(const WindowState& state, GpuLoader load_gpu) {
   request.key_order = state.key_order;
   request.gpu = std::move(*gpu);
   request.focus_sm = state.focus_sm;
-  const int sms = static_cast<int>(request.gpu.sm_count);
-  if (state.focus_sm < 0 || state.focus_sm >= sms)
-    return refuse("there is no SM {}: {} has SMs 0 to {}", state.focus_sm, request.gpu.id, sms - 1);
+  if (const Status there = check_focus(state, request); !there) return there.error();
   out.inputs.seed = state.seed;
   out.inputs.spread = state.spread;
   out.inputs.q = state.q.pointer();

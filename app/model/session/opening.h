@@ -20,6 +20,11 @@ struct StateRequest {
 /// only simulate() refuses is left to it.
 Result<StateRequest> request_of(const WindowState& state, GpuLoader load_gpu);
 
+/// Errors  the GPU has no SM that the state has in focus
+Status check_focus(const WindowState& state, const SimulationRequest& request);
+/// Errors  the tile has no row that the state has chosen. The window itself shows the last row then: a tile may have shrunk since.
+Status check_row(const WindowState& state, const SimulationRequest& request);
+
 /// Checks where a state stands in its simulations, the chosen algorithm last.
 /// Errors  a step or a cycle beyond the end.
 Status check_position(const WindowState& state, std::span<const std::shared_ptr<const Simulation>> simulations);

@@ -14,7 +14,7 @@
 namespace tilescope {
 
 /// How far the times of a sweep are off, by index of the point; nullopt: it is not simulated.
-using SweepErrors = std::vector<std::optional<Result<TimeErrors>>>;
+using SweepErrors = std::vector<std::optional<Result<FigureErrors>>>;
 
 /// Adds the errors of the points that have been simulated since.
 void add_errors(SweepErrors& errors, const SweepResult& result, const Measurements& known);

@@ -1,6 +1,8 @@
 // The state of the window, collected from the session's objects.
 #include "app/model/session/session_view.h"
 
+#include <algorithm>
+
 #include "app/model/requests/mask_tables.h"
 #include "app/model/state/window_state.h"
 #include "sim/analysis/sweep.h"
@@ -43,7 +45,11 @@ WindowState window_state_of(const SessionView& view) {
   state.speed = view.playback.speed;
   state.grain = view.playback.grain;
   const Workspace& workspace = *view.workspace;
-  if (workspace.row_by_user) state.row = workspace.row;
+  if (workspace.row_by_user) {
+    state.row = workspace.row;
+    // What is shown of a row beyond the tile is the last one.
+    if (on_screen) state.row = std::min<int>(workspace.row, static_cast<int>(view.lane().simulation->program->tile().block_q) - 1);
+  }
   state.center = workspace.center;
   state.banks = workspace.banks;
   state.rung = workspace.rung;

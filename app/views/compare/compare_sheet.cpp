@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/model/requests/assets.h"
+#include "app/model/run_data/comparison_text.h"
 #include "app/ui/language.h"
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
@@ -15,7 +16,6 @@
 #include "app/views/study_panel.h"
 #include "app/views/timeline/timeline_hover.h"
 #include "sim/analysis/format.h"
-#include "sim/analysis/l2_busy.h"
 #include "sim/analysis/outcome.h"
 #include "sim/analysis/validation.h"
 #include "sim/programs/occupancy.h"
@@ -111,112 +111,26 @@ std::string figure_name(const ComparedFigure& f, BusyWith busy) {
   return {};
 }
 
-Bytes whole_bytes(double value) {
-  return Bytes(std::llround(value));
-}
-
-std::string figure_text(RunFigure figure, double value) {
-  switch (figure) {
-    case RunFigure::time:
-    case RunFigure::balanced_time:
-      return format_time(Nanoseconds(value));
-    case RunFigure::cycles:
-    case RunFigure::launch_cycles:
-    case RunFigure::wait_cycles:
-      return format_cycles(Cycles(value));
-    case RunFigure::flops:
-      return format_short(value, "FLOP");
-    case RunFigure::exps:
-      return format_short(value);
-    case RunFigure::link_bytes:
-    case RunFigure::tensor_bytes:
-    case RunFigure::flushed_bytes:
-      return format_bytes(whole_bytes(value));
-    case RunFigure::busy:
-      return format_percent(value);
-    case RunFigure::waves:
-    case RunFigure::tiles_per_block:
-      return fmt::format("{:.2f}", value);
-    case RunFigure::shared_bytes:
-    case RunFigure::peak_hbm:
-    case RunFigure::extra_hbm:
-      return format_capacity(whole_bytes(value));
-    default:
-      return format_count(std::llround(value));
-  }
-}
-
-/// The same with so many digits that values which differ read differently.
-std::string exact_text(RunFigure figure, double value) {
-  if (group_of(figure) == FigureGroup::bytes || figure == RunFigure::shared_bytes || figure == RunFigure::peak_hbm ||
-      figure == RunFigure::extra_hbm)
-    return format_exact_bytes(whole_bytes(value));
-  if (figure == RunFigure::time || figure == RunFigure::balanced_time) return fmt::format("{:.9g} ns", value);
-  if (figure == RunFigure::busy) return fmt::format("{:.6g} %", 100 * value);
-  return fmt::format("{:.9g}", value);
-}
-
-std::string text_or_dash(RunFigure figure, const std::optional<double>& value) {
-  return value ? figure_text(figure, *value) : "–";
-}
-
-std::string difference_text(const ComparedFigure& f) {
-  const double difference = f.difference(), size = std::abs(difference);
-  if (f.figure == RunFigure::busy) {
-    std::string points = format_signed_percent(difference);
-    if (points.ends_with(" %")) points.resize(points.size() - 2);
-    return say(tr("{} pp"), points);
-  }
-  return fmt::format("{}{}", difference < 0 ? minus_sign : std::string_view("+"), figure_text(f.figure, size));
-}
-
-/// "−38 %", "4.0×", "1/4.0"; nothing where one side is zero.
-std::string ratio_text(const ComparedFigure& f) {
-  const double first = f.first.value_or(0), second = f.second.value_or(0);
-  if (f.figure == RunFigure::busy || first <= 0 || second <= 0) return {};
-  const double ratio = second / first;
-  if (ratio >= 2) return fmt::format("{}×", format_times(ratio));
-  if (ratio <= 0.5) return fmt::format("1/{}", format_times(1 / ratio));
-  return format_signed_percent(ratio - 1);
-}
-
-CompareRow row_of(const ComparedFigure& f, BusyWith busy) {
+CompareRow row_of(const ComparedFigure& f, const RunComparison& comparison, BusyWith busy) {
+  FigureTexts texts = texts_of(f, comparison);
   CompareRow row;
   row.name = figure_name(f, busy);
   row.tensor = f.tensor;
-  row.first = text_or_dash(f.figure, f.first);
-  row.second = text_or_dash(f.figure, f.second);
-  if (!f.equal() && f.first && f.second && row.first == row.second) {
-    row.first = exact_text(f.figure, *f.first);
-    row.second = exact_text(f.figure, *f.second);
-  }
-  if (!f.equal()) {
-    row.difference = difference_text(f);
-    row.ratio = ratio_text(f);
-    if (less_is_better(f.figure)) row.tone = f.difference() < 0 ? CompareRow::Tone::better : CompareRow::Tone::worse;
-  }
   const bool bytes = group_of(f.figure) == FigureGroup::bytes;
-  const auto exact = [&](const std::optional<double>& value) {
-    return value && bytes ? format_exact_bytes(whole_bytes(*value)) : text_or_dash(f.figure, value);
+  const auto exact = [&](const std::optional<double>& value, const std::string& shown) {
+    return value && bytes ? exact_bytes_text(*value) : shown;
   };
-  row.details = fmt::format("A: {}", exact(f.first));
-  add_line(row.details, fmt::format("B: {}", exact(f.second)));
+  row.details = fmt::format("A: {}", exact(f.first, texts.first));
+  add_line(row.details, fmt::format("B: {}", exact(f.second, texts.second)));
+  if (texts.is_range)
+    add_line(row.details, tr("From as many shared lookups as the model has to none. The hardware is between both."));
+  row.first = std::move(texts.first);
+  row.second = std::move(texts.second);
+  row.difference = texts.is_points && !texts.difference.empty() ? say(tr("{} pp"), texts.difference) : std::move(texts.difference);
+  row.ratio = std::move(texts.ratio);
+  if (!row.difference.empty() && less_is_better(f.figure))
+    row.tone = f.difference() < 0 ? CompareRow::Tone::better : CompareRow::Tone::worse;
   return row;
-}
-
-/// Shows the busy share of the L2 as ranges. Ranges that meet have no difference.
-void show_l2_ranges(CompareRow& row, const Simulation& first, const Simulation& second) {
-  const L2Busy a = l2_busy(first.l2), b = l2_busy(second.l2);
-  if (a.is_known() && b.is_known()) return;
-  row.first = l2_busy_text(a);
-  row.second = l2_busy_text(b);
-  if (a.least <= b.most && b.least <= a.most) {
-    row.difference = row.ratio = {};
-    row.tone = CompareRow::Tone::plain;
-  }
-  row.details = fmt::format("A: {}", row.first);
-  add_line(row.details, fmt::format("B: {}", row.second));
-  add_line(row.details, tr("From as many shared lookups as the model has to none. The hardware is between both."));
 }
 
 const char* limit_name(Occupancy::Limit limit) {
@@ -398,8 +312,7 @@ CompareSheet compare_sheet(const RunComparison& comparison, const Measurements& 
     CompareSection section;
     section.title = group_title(group);
     for (const ComparedFigure& figure : comparison.of(group)) {
-      CompareRow row = row_of(figure, busy);
-      if (figure.figure == RunFigure::busy && figure.bound == Bound::l2) show_l2_ranges(row, first, second);
+      CompareRow row = row_of(figure, comparison, busy);
       if (figure.figure == RunFigure::blocks_per_sm)
         add_line(row.details,
                  say(tr("Limited by {} (A), {} (B)"), limit_text(first, figure.launch), limit_text(second, figure.launch)));

@@ -6,9 +6,12 @@
 //                                            └─────────────────┘
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <string>
 
 #include <fmt/format.h>
 
+#include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
 #include "app/views/beside_run.h"
@@ -96,7 +99,28 @@ std::string finding(const FitMaps& maps) {
          say(tr(". Fastest: {}, {} ({})"), name, format_time(Nanoseconds(best->outcome->time_ns)), format_signed_percent(change));
 }
 
-/// `errors`: of the times of the program that is shown.
+/// The errors of the tile whose time the finding gives: the fastest, or the kernel's until all are simulated. They are looked up in
+/// hundreds of recorded runs, so they are kept.
+struct FitErrors {
+  std::shared_ptr<const FitMaps> of;
+  std::string text, language;
+};
+
+std::string errors_text(const View& view) {
+  auto& kept = panel_state<FitErrors>("fit errors");
+  const std::shared_ptr<const FitMaps>& maps = view.studies->fit;
+  if (kept.of == maps && kept.language == tr("EN")) return kept.text;
+  kept = {maps, {}, tr("EN")};
+  const bool whole = maps->simulated() == maps->fitting();
+  const FitMap* const map = whole ? maps->quickest() : &maps->maps.front();
+  const FitCell* const cell = map == nullptr ? nullptr : whole ? map->quickest() : map->find(map->usual);
+  if (cell == nullptr || !cell->outcome || !cell->outcome->done() || view.measured.known == nullptr) return {};
+  const SimulationRequest request = request_of(*map, *cell);
+  kept.text = time_errors_text(time_errors_of(*view.measured.known, predicted(request, *cell->outcome)), request);
+  return kept.text;
+}
+
+/// `errors`: of the time of one tile.
 std::string detail(const FitMap& map, const std::string& errors) {
   std::size_t shared = 0, registers = 0, of_thread = 0, spills = 0;
   int thread_limit = 0;
@@ -421,7 +445,7 @@ void draw_fit_panel(const View& view, Commands& commands) {
       choice ? maps.find(choice->type, choice->stages) : maps.find(shown.request.problem.dtype, ring_buffers(*shown.program));
   const std::size_t chosen = large == nullptr ? 0 : static_cast<std::size_t>(large - maps.maps.data());
   const FitMap& map = maps.maps[chosen];
-  study_head(view, finding(maps), detail(map, time_errors_text(view.studies->errors->time, shown.request)));
+  study_head(view, finding(maps), detail(map, errors_text(view)));
   draw_beside_line(view);
   study_progress(view, commands, maps.simulated(), maps.fitting());
 

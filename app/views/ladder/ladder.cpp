@@ -127,6 +127,14 @@ std::string idle_tip(const Row& row) {
   return say(tr("Tensor cores idle {}: {}"), change(has_base ? idle_share(*row.base) : 0, idle_share(*row.rung)), causes);
 }
 
+/// Says why idle and busy are not the whole: a product that is under way need not fill the pipes.
+std::string occupied_tip(const Row& row) {
+  const double occupied = row.rung->outcome->utilisation[static_cast<std::size_t>(Bound::tensor)];
+  return say(tr("Tensor pipes occupied {}, on average over the SMs. In the rest of the time a product is under way, such as at its "
+                "start and end, and does not fill them. Idle time is of SM 0."),
+             format_percent(occupied));
+}
+
 /// FLOP per cycle of all SMs.
 double peak(const GpuSpec& gpu) {
   return gpu.product_flops_per_cycle(ProductInstruction::wgmma) * gpu.sm_count;
@@ -566,7 +574,10 @@ std::string row_tip(const View& view, const Row& row) {
     if (const double error = recorded_error(view, *row.found); std::isfinite(error))
       tip += ' ' + say(tr("There the model is off by {}."), format_signed_percent(error));
   }
-  if (idle_share(*row.rung) > 0) add_line(tip, idle_tip(row));
+  if (idle_share(*row.rung) > 0) {
+    add_line(tip, idle_tip(row));
+    add_line(tip, occupied_tip(row));
+  }
   if (outcome.sms.many_idle())
     add_line(tip, say(tr("SMs with a block: {} of {}. SM time without a block: {}."), outcome.sms.with_blocks, outcome.sms.all,
                       format_percent(outcome.sms.idle)));

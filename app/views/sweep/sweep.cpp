@@ -129,7 +129,7 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
     add_line(body, say(tr("at {}, its clock under load"), format_clock(load.clock_hz)));
   const bool is_open = l2_may_decide(result, hover.algorithm, hover.value);
   if (is_open) add_line(body, unshared_text(point));
-  if (const Result<TimeErrors>* const errors = errors_at(view, hover.algorithm, hover.value); errors && request && !is_open)
+  if (const Result<FigureErrors>* const errors = errors_at(view, hover.algorithm, hover.value); errors && request && !is_open)
     add_line(body, time_errors_text(*errors, *request));
   add_line(body, point.buffers > 0 ? say(point.buffers == 1 ? tr("tile {}×{}, {} buffer") : tr("tile {}×{}, {} buffers"),
                                          point.tile.block_q, point.tile.block_kv, point.buffers)
@@ -152,7 +152,7 @@ std::string errors_text(const View& view, const SweepResult& result, SweepQuanti
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
     std::string of_long, of_short;
     for (std::size_t v = 0; v < result.request.axis.values.size(); ++v)
-      if (const Result<TimeErrors>* const errors = errors_at(view, a, v); errors && *errors)
+      if (const Result<FigureErrors>* const errors = errors_at(view, a, v); errors && *errors)
         ((*errors)->is_short ? of_short : of_long) = "±" + format_percent((*errors)->mean);
     if (of_long.empty() && of_short.empty()) continue;
     const std::string title = algorithm_title(result.request.algorithms[a], result.request.base.problem.pass);

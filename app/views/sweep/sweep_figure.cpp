@@ -372,7 +372,7 @@ std::optional<std::size_t> legend_value(const SweepResult& result) {
   return std::nullopt;
 }
 
-const Result<TimeErrors>* errors_at(const View& view, std::size_t algorithm, std::size_t value) {
+const Result<FigureErrors>* errors_at(const View& view, std::size_t algorithm, std::size_t value) {
   const SweepErrors& errors = view.studies->sweep_errors;
   const std::size_t at = view.studies->sweep->index(algorithm, value);
   return at < errors.size() && errors[at] ? &*errors[at] : nullptr;
@@ -398,7 +398,7 @@ std::vector<LegendRow> legend_of(const SweepResult& result, SweepQuantity quanti
 /// "±5.7 %", for times alone.
 std::string error_of(const View& view, SweepQuantity quantity, std::size_t algorithm, std::optional<std::size_t> at) {
   if (quantity != SweepQuantity::time || !at) return {};
-  const Result<TimeErrors>* const errors = errors_at(view, algorithm, *at);
+  const Result<FigureErrors>* const errors = errors_at(view, algorithm, *at);
   return errors != nullptr && *errors ? "±" + format_percent((*errors)->mean) : std::string();
 }
 
@@ -438,7 +438,7 @@ std::optional<std::size_t> draw_legend(const View& view, const SweepResult& resu
     ImGui::PopID();
     if (is_on) {
       hovered = row.algorithm;
-      const Result<TimeErrors>* const errors = at ? errors_at(view, row.algorithm, *at) : nullptr;
+      const Result<FigureErrors>* const errors = at ? errors_at(view, row.algorithm, *at) : nullptr;
       if (quantity == SweepQuantity::time && errors != nullptr)
         show_tooltip(theme, title_of(result.request, row.algorithm),
                      say(time_errors_sentence(*errors, title_of(result.request, row.algorithm), result.request.base.gpu.id)));

@@ -31,7 +31,7 @@ bool has_legend(const SweepResult& result);
 std::optional<std::size_t> legend_value(const SweepResult& result);
 
 /// Returns how far the time of a point is off, or why that is unknown; nullptr until the point is simulated.
-const Result<TimeErrors>* errors_at(const View& view, std::size_t algorithm, std::size_t value);
+const Result<FigureErrors>* errors_at(const View& view, std::size_t algorithm, std::size_t value);
 
 /// Draws the plot into `area`, with a legend where programs are many; returns the point under the mouse, if any.
 struct SweepHover {

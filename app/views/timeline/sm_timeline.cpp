@@ -122,7 +122,7 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
         !cost.empty()) {
       // The bar is as long as the blocks by the SM's clock; both times are the launch's, by events.
       texts.insert(texts.begin(), {fmt::format("{}   {}{}", name, cycles, cost), fmt::format("{}   {}", name, cost)});
-      if (const std::string against = against_plain(simulation, *probe); probe->launches.size() == 1 && !against.empty())
+      if (const std::string against = against_plain(view, *probe); probe->launches.size() == 1 && !against.empty())
         texts.insert(texts.begin(), fmt::format("{}   {}", texts.front(), against));
     }
     for (const std::string& text : texts) {
@@ -387,7 +387,8 @@ HoverText sm_hover(const SmPanelState& state, const View& view, const TimelineLa
                    say(tr("Blocks: {}, of {} threads, {} per SM: {}"), format_count(waves_of(simulation, i).blocks), launch.threads,
                        launch.blocks_per_sm, waves_text(waves_of(simulation, i)))};
     const double cycles = bars.times[i].end - bars.times[i].start;
-    add_line(text.body, say(tr("{} cycles, {}"), format_cycles(Cycles(cycles)), time_of(cycles, clock_of(view, row))));
+    add_line(text.body, say(tr("{} cycles, {}"), format_cycles(Cycles(cycles)),
+                            time_of(cycles, clock_of(view, row)) + at_drawn_clock(view, row)));
     if (const std::string first = launch_cost(simulation, i, row.kind == Kind::measured_launches); !first.empty())
       add_line(text.body, say(tr("And {} before its blocks begin: the time of the whole run has them, the axis does not."), first));
     if (const SmLanes* lanes = lanes_of(state, view, row); lanes != nullptr && !lanes->complete)
@@ -399,7 +400,7 @@ HoverText sm_hover(const SmPanelState& state, const View& view, const TimelineLa
       if (const std::string cost = has ? probe_cost(probe.launches[i].probed_ns, probe.launches[i].plain_ns) : std::string();
           !cost.empty())
         add_line(text.body, cost);
-      if (const std::string against = against_plain(simulation, probe); probe.launches.size() == 1 && !against.empty())
+      if (const std::string against = against_plain(view, probe); probe.launches.size() == 1 && !against.empty())
         add_line(text.body, against);
     }
     return text;

@@ -149,12 +149,12 @@ std::vector<std::size_t> bands_of(const ProbeResult& probe) {
   return bands;
 }
 
-std::string provenance(const KnownProbe& known, const Simulation& simulation) {
+std::string provenance(const KnownProbe& known, const View& view) {
   const ProbeResult& probe = known.probe;
   std::string text =
       say(known.live ? tr("live on {}, {}, SM {}") : tr("recorded on {}, {}, SM {}"), probe.device, day_of(probe.date), probe.sm);
   if (const std::string cost = probe_cost(probe.probed_ns, probe.plain_ns); !cost.empty()) add_line(text, cost);
-  if (const std::string against = against_plain(simulation, probe); !against.empty()) add_line(text, against);
+  if (const std::string against = against_plain(view, probe); !against.empty()) add_line(text, against);
   add_line(text, tr("Issue times: a product may still run when the next stage begins."));
   return text;
 }
@@ -227,11 +227,12 @@ std::string probe_cost(double probed_ns, double plain_ns) {
              format_time(Nanoseconds(plain_ns)));
 }
 
-std::string against_plain(const Simulation& simulation, const ProbeResult& probe) {
-  if (probe.plain_ns <= 0 || probe.sm_clock_hz <= 0) return {};
-  const double simulated = simulation.cycles.value / probe.sm_clock_hz * 1e9;
-  return say(tr("simulated {} at the recorded clock, {} against the time without the probe"), format_time(Nanoseconds(simulated)),
-             format_signed_percent(simulated / probe.plain_ns - 1));
+std::string against_plain(const View& view, const ProbeResult& probe) {
+  const RunUnderLoad* const loaded = view.studies->under_load.get();
+  if (loaded == nullptr || !loaded->probed || &loaded->probed->recorded->probe != &probe) return {};
+  const auto& time = loaded->probed;
+  return say(tr("simulated {} at the recorded clock, {} against the time without the probe"),
+             format_time(Nanoseconds(time->simulated_ns)), format_signed_percent(time->error()));
 }
 
 float measured_lanes_height(const View& view, float panel_height) {
@@ -272,7 +273,7 @@ void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& w
     const float height = (plot.height() + gap) / (roles + 1), first = plot.min.y + height, line = (height - gap) / parts;
     const Rect heading{{gutter.min.x, plot.min.y}, {plot.max.x, first}};
     std::string text = where_from(view.measured.probe->live, probe.device, probe.date);
-    for (const std::string& more : {probe_cost(probe.probed_ns, probe.plain_ns), against_plain(*view.lane().simulation, probe)})
+    for (const std::string& more : {probe_cost(probe.probed_ns, probe.plain_ns), against_plain(view, probe)})
       if (std::string longer = fmt::format("{}. {}", text, more);
           !more.empty() && text_width(theme.ui_small, longer) <= heading.width())
         text = std::move(longer);
@@ -288,7 +289,7 @@ void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& w
   }
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   if (!ImGui::IsWindowHovered() || !(plot.contains(mouse) || gutter.contains(mouse))) return;
-  if (under.interval == nullptr) return show_tooltip(theme, name, provenance(*view.measured.probe, *view.lane().simulation));
+  if (under.interval == nullptr) return show_tooltip(theme, name, provenance(*view.measured.probe, view));
   const ProbeInterval& interval = *under.interval;
   const std::string& launch = probe.launches[static_cast<std::size_t>(under.block->launch)].name;
   std::string body = probe.roles.empty() ? say(tr("{}: block {}, warp {}"), launch, under.block->block, interval.warp)
@@ -298,7 +299,7 @@ void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& w
     add_line(body, turn_text(*view.lane().simulation, probe, *under.block, interval));
   add_line(body, say(tr("{} cycles, from {}"), format_cycles(Cycles(interval.end_cycles - interval.start_cycles)),
                      format_cycles(Cycles(interval.start_cycles))));
-  add_line(body, provenance(*view.measured.probe, *view.lane().simulation));
+  add_line(body, provenance(*view.measured.probe, view));
   show_tooltip(theme, stage_text(interval.stage), body);
 }
 

@@ -14,8 +14,8 @@ namespace tilescope {
 /// Returns "recorded with the probe: 62.3 µs; without: 56.4 µs"; empty where the recording has no such times.
 std::string probe_cost(double probed_ns, double plain_ns);
 /// Compares the simulated run, at the recorded clock, with the kernel without the probe: "simulated 55.1 µs, −2.3 % against the
-/// time without the probe". Empty as above.
-std::string against_plain(const Simulation& simulation, const ProbeResult& probe);
+/// time without the probe". Empty as above, and until it is simulated at that clock.
+std::string against_plain(const View& view, const ProbeResult& probe);
 
 /// Returns their height; 0 without a probe, in Race, or if the panel is too low.
 float measured_lanes_height(const View& view, float panel_height);

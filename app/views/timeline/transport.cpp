@@ -184,7 +184,9 @@ void draw_whole_run(Row& row, const Rect& rect, const View& view, float right) {
   // The time that the other views have, with its clock.
   const bool as_drawn = loaded == nullptr;
   const Simulation& timed = as_drawn ? run : *loaded->simulation;
-  const std::string clock = format_clock(timed.request.gpu.sm_clock_hz);
+  std::string clock = format_clock(timed.request.gpu.sm_clock_hz);
+  if (!as_drawn && !time && view.studies->errors->time && view.studies->errors->clock)
+    clock += " ±" + format_percent(view.studies->errors->clock->mean);  // that of a borrowed clock comes on top
   std::string simulated = format_time(timed.time);
   std::vector<std::string> texts = {say(tr("Whole run: {} at {}"), simulated, clock), say(tr("Whole run: {}"), simulated)};
   if (!as_drawn) {

@@ -10,6 +10,7 @@
 #include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
 #include "app/views/beside_run.h"
+#include "app/views/study_panel.h"
 #include "app/views/traffic/traffic_measured.h"
 #include "sim/analysis/format.h"
 
@@ -203,6 +204,16 @@ std::optional<Tensor> draw_rows(const View& view, const TrafficSheet& sheet, con
   return under_mouse;
 }
 
+/// How far predicted bytes of this link were off; null on links other than HBM's, and where it is unknown.
+const FigureErrors* byte_errors(const View& view, LinkChoice choice) {
+  const PredictionErrors* const errors = view.studies->errors.get();
+  if (errors == nullptr || view.lesson.locked) return nullptr;
+  const Result<FigureErrors>* const of = choice == LinkChoice::hbm_read    ? &errors->hbm_read
+                                         : choice == LinkChoice::hbm_write ? &errors->hbm_write
+                                                                           : nullptr;
+  return of != nullptr && *of ? &**of : nullptr;
+}
+
 void draw_total(const View& view, const TrafficSheet& sheet, const Columns& columns, LinkChoice choice, float row_height) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -214,14 +225,19 @@ void draw_total(const View& view, const TrafficSheet& sheet, const Columns& colu
   ImGui::InvisibleButton("total", {right - at.x, row_height});
   const bool hovered = ImGui::IsItemHovered();
   const MeasuredTotal measured = measured_total(view, choice);
+  const FigureErrors* const errors = byte_errors(view, choice);
   const ImU32 color = !measured.known || view.lesson.locked ? theme.text_faint : measured.within ? theme.good : theme.bad;
   cell(list, theme.mono_small, columns, columns.measured, at.y, row_height, color,
-       view.lesson.locked ? std::string(hidden_figure)
-       : measured.known   ? fmt::format("{}{}", measured.within ? "" : "! ", bytes_text(columns, measured.bytes))
-                          : std::string("–"));
+       view.lesson.locked  ? std::string(hidden_figure)
+       : measured.known    ? fmt::format("{}{}", measured.within ? "" : "! ", bytes_text(columns, measured.bytes))
+       : errors != nullptr ? "±" + format_percent(errors->mean)
+                           : std::string("–"));
   if (hovered) {
     std::string body = row_details(view, sheet.total);
     if (measured.known && !view.lesson.locked) add_line(body, measured.details);
+    if (errors != nullptr)
+      add_line(body, say(byte_errors_sentence(*errors, choice == LinkChoice::hbm_read ? Link::hbm_read : Link::hbm_write,
+                                              algorithm_title(view.lane().simulation->request.algorithm))));
     if (choice == LinkChoice::hbm_write && !view.lesson.locked && view.lane().simulation->hbm_write_queued.value > 0)
       add_line(body, say(tr("Written after the end: {}"), format_exact_bytes(view.lane().simulation->hbm_write_queued)));
     if (choice == LinkChoice::hbm_write && !view.lesson.locked)

@@ -195,6 +195,10 @@ TEST_CASE("open: what cannot be opened is one sentence") {
       std::string::npos);
   CHECK(bad_open({"--open", folder.file("binary", std::string("a\0b", 3))}).find("it is binary, not text") != std::string::npos);
   CHECK(bad_open({"--open", "seq=4", "--deck", "x.toml"}) == "--open and --deck each say what to begin with: give one of them");
+  CHECK(bad_open({"simulate", "--open", "sm=99"}) == "there is no SM 99: toy has SMs 0 to 3");
+  const std::string row = bad_open({"simulate", "--open", "row=9999&block_q=16&block_kv=16"});
+  CHECK(row == "there is no row 9999: a tile of flash2 has rows 0 to 15");
+  CHECK(opened({"simulate", "--open", "row=15&sm=3&block_q=16&block_kv=16"}));
   const RunOutcome outcome = run_program({"render", "--open", "seq=32&step=99999", "--out", folder.path("x.png")});
   CHECK(outcome.code == 2);
   CHECK(outcome.err.find("there is no step 99999: ") != std::string::npos);

@@ -1,4 +1,8 @@
 // simulate_run_and_next_limit(): what would bound next is the same, whether it was guessed rightly, wrongly or not at all.
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "app/cli/run_and_next_limit.h"
@@ -39,6 +43,25 @@ TEST_CASE("run and next limit: the next limit is that of simulating one after th
     CHECK(both->next->outcome.time_ns == next->outcome.time_ns);
     CHECK(both->next->outcome.bound == next->outcome.bound);
   }
+}
+
+TEST_CASE("run and next limit: it says what it simulates, and stops where it is told to") {
+  const SimulationRequest request = request_of("flash2", "h200", 4, 256);
+  std::vector<std::string> shown;
+  const Watch watch{[&](std::string_view what, double) {
+                      if (shown.empty() || shown.back() != what) shown.emplace_back(what);
+                      return true;
+                    },
+                    [] { return false; }};
+  REQUIRE(simulate_run_and_next_limit(request, {}, watch));
+  REQUIRE(shown.size() >= 2);
+  CHECK(shown[0] == "the run");
+  CHECK(shown[1] == "the run at its clock under load");
+  bool asked = false;
+  const auto stopped =
+      simulate_run_and_next_limit(request, {}, {[&](std::string_view, double) { return !(asked = true); }, [&] { return asked; }});
+  REQUIRE_FALSE(stopped);
+  CHECK(stopped.error().kind == Error::Kind::cancelled);
 }
 
 TEST_CASE("run and next limit: what cannot be simulated is an error and leaves nothing running") {

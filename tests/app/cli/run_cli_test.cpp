@@ -276,6 +276,73 @@ TEST_CASE("cli: a recorded run shows what was recorded beside what is simulated,
   CHECK_FALSE(simulated_json(extended(flash3_arguments("325"), {"--block-order", "reversed"})).contains("recorded"));
 }
 
+TEST_CASE("cli: what a probe recorded of this very run stands beside the prediction, with its date and its clock") {
+  const std::vector<std::string> run = {"--gpu", "h100", "--algorithm", "flash3", "--heads", "16",
+                                        "--seq", "2048", "--head-dim",  "128",    "--causal"};
+  const Json json = simulated_json(run);
+  CHECK_FALSE(json.contains("recorded"));  // no bundle has it
+  REQUIRE(json.contains("probed"));
+  const Json& probed = json["probed"];
+  CHECK(probed["device"] == "NVIDIA H100 80GB HBM3");
+  CHECK(probed["recorded_ns"].get<double>() == doctest::Approx(43424).epsilon(1e-4));
+  std::vector<std::string> at_its_clock = run;
+  at_its_clock.insert(at_its_clock.end(), {"--set", fmt::format("sm.clock_hz={}", probed["clock_hz"].get<double>())});
+  CHECK(probed["simulated_ns"].get<double>() ==
+        doctest::Approx(simulated_json(at_its_clock)["time"]["ns"].get<double>()).epsilon(1e-4));
+  CHECK(probed["error"].get<double>() ==
+        doctest::Approx(probed["simulated_ns"].get<double>() / probed["recorded_ns"].get<double>() - 1));
+  std::vector<std::string> all = {"simulate"};
+  all.insert(all.end(), run.begin(), run.end());
+  const std::string shown = run_program(all).out;
+  CHECK(shown.find("\nprobed") != std::string::npos);
+  CHECK(shown.find("43.4 µs") != std::string::npos);
+  CHECK(shown.find("of an NVIDIA H100 80GB HBM3, 2026-11-26, one run with a probe; both at 1.75 GHz") != std::string::npos);
+  // Another problem, another order and another GPU are other runs.
+  CHECK_FALSE(simulated_json(extended(run, {"--batch", "2"})).contains("probed"));
+  CHECK_FALSE(simulated_json(extended(run, {"--block-order", "reversed"})).contains("probed"));
+  CHECK_FALSE(simulated_json(extended(run, {"--set", "l2.bytes_per_cycle=4000"})).contains("probed"));
+}
+
+TEST_CASE("cli: HBM bytes have their errors beside them, as the time has, and the wall time has its clock") {
+  const Json json = simulated_json(flash3_arguments("4096"));
+  for (const char* link : {"hbm_read", "hbm_write"}) {
+    const Json& errors = json["traffic"]["errors"][link];
+    CHECK(errors["kernel"] == "flash3");
+    CHECK(errors["runs"] == json["time"]["errors"]["runs"]);
+    CHECK(errors["mean"] > 0);
+    CHECK(errors["worst"] >= errors["mean"]);
+  }
+  CHECK(json["time"]["wall_ns"] == json["time"]["under_load"]["ns"]);
+  CHECK(json["time"]["wall_clock_hz"] == json["time"]["under_load"]["clock_hz"]);
+  CHECK(json["time"]["ns"] != json["time"]["wall_ns"]);
+  const Json toy = simulated_json({});
+  CHECK(toy["traffic"]["errors"]["hbm_read"].is_null());
+  CHECK(toy["time"]["wall_ns"] == toy["time"]["ns"]);
+  std::vector<std::string> all = {"simulate"};
+  for (const std::string& argument : flash3_arguments("4096")) all.push_back(argument);
+  const std::string shown = run_program(all).out;
+  CHECK(shown.find("\nerror    hbm_read ±") != std::string::npos);
+  CHECK(shown.find("\nerror    hbm_write ±") != std::string::npos);
+  CHECK(run_program({"simulate"}).out.find("\nerror    hbm") == std::string::npos);
+}
+
+TEST_CASE("cli: simulate takes --quiet, and shows its progress where it is asked for lines") {
+  CHECK(run_program({"simulate", "--quiet"}).out.find("traffic") != std::string::npos);
+  ::setenv("TILESCOPE_PROGRESS", "lines", 1);
+  const RunOutcome loud = run_program({"simulate", "--heads", "2"}), quiet = run_program({"simulate", "--heads", "2", "--quiet"});
+  ::unsetenv("TILESCOPE_PROGRESS");
+  CHECK(loud.err.starts_with("simulate: the run, "));
+  CHECK(quiet.err == "");
+}
+
+TEST_CASE("cli: a score that makes NaN is said beside the score") {
+  const Json json = simulated_json({"--score", "inf"});
+  CHECK(json["score_warning"] == "every score is inf, so every row of O is NaN");
+  CHECK_FALSE(simulated_json({"--score", "score * 2"}).contains("score_warning"));
+  CHECK(run_program({"simulate", "--score", "log(score)"}).out.find("warning: column 1: the log of a negative score is NaN") !=
+        std::string::npos);
+}
+
 TEST_CASE("cli: a run like recorded ones borrows their clock, and its TFLOP/s are those of the wall time") {
   const Json json = simulated_json(flash3_arguments("4096"));
   const Json& load = json["time"]["under_load"];
@@ -711,15 +778,15 @@ TEST_CASE("cli: --json prints the schema of the design, key by key") {
   CHECK(keys(json["problem"]) == Names{"batch", "heads", "kv_heads", "seq_q", "seq_kv", "head_dim", "dtype", "causal", "pass"});
   CHECK(keys(json["tile"]) == Names{"block_q", "block_kv", "buffers"});
   CHECK(keys(json["traffic"]) == Names{"hbm_read_bytes", "hbm_write_bytes", "hbm_write_after_flush_bytes", "l2_to_sm_bytes",
-                                       "sm_to_l2_bytes", "smem_read_bytes", "smem_write_bytes", "l2_lookup_read_bytes"});
+                                       "sm_to_l2_bytes", "smem_read_bytes", "smem_write_bytes", "l2_lookup_read_bytes", "errors"});
   const Json queued = simulated_json({"--algorithm", "matmul_tiled"});  // HBM is behind when this run ends
   CHECK(queued["traffic"]["hbm_write_queued_bytes"] > 0);
   CHECK(queued["traffic"]["hbm_write_queued_bytes"] < queued["traffic"]["hbm_write_bytes"]);
   CHECK(keys(json["work"]) == Names{"flops", "exps", "useful_flops"});
   CHECK(keys(json["memory"]) == Names{"peak_hbm_bytes", "extra_hbm_bytes", "live_peak_bytes", "live_peak_formula",
                                       "live_peak_launch", "live_bytes_by_launch"});
-  CHECK(keys(json["time"]) ==
-        Names{"cycles", "ns", "bound_by", "clock_hz", "tflops", "errors", "busy", "l2_busy", "balanced_ns", "next_limit"});
+  CHECK(keys(json["time"]) == Names{"cycles", "ns", "bound_by", "clock_hz", "wall_ns", "wall_clock_hz", "tflops", "errors", "busy",
+                                    "l2_busy", "balanced_ns", "next_limit"});
   CHECK(keys(json["time"]["busy"]) == Names{"tensor", "exp", "fp32", "l2", "hbm", "smem"});
   CHECK(keys(json["time"]["l2_busy"]) == Names{"lookups", "unshared", "ports", "least", "most"});
   CHECK(json["time"]["busy"]["l2"] ==

@@ -285,6 +285,9 @@ TEST_CASE("validate: a GPU that is named is held against its own recording, and 
   CHECK(h100->bundle.gpu == "h100");
   CHECK(std::filesystem::path(h100->path).filename() == "h100.json");
   const RunOutcome none = validate({"--gpu", "toy"});
-  CHECK(none.code == 3);
-  CHECK(none.err == "tilescope: nothing is recorded of toy: name the bundle to compare with as --bundle FILE\n");
+  CHECK(none.code == 2);
+  CHECK(none.err == "tilescope: toy was never built, so nothing is recorded of it: name another --gpu\n");
+  const RunOutcome unrecorded = validate({"--gpu", "a100"});
+  CHECK(unrecorded.code == 2);
+  CHECK(unrecorded.err == "tilescope: nothing is recorded of a100: name the bundle to compare with as --bundle FILE\n");
 }

@@ -1,11 +1,16 @@
 // Reading and writing whole files: what is refused, and that nothing is left half-written.
 #include "app/platform/files.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -32,6 +37,32 @@ TEST_CASE("files: what was written reads back") {
   REQUIRE(write_file(path, std::string(3 << 20, 'x')));
   CHECK(read_text_file(path)->size() == 3 << 20);
   CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("files: a named pipe without a reader is refused at once, and one with a reader gets everything") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("pipe");
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  const Status alone = write_file(path, "text");
+  REQUIRE_FALSE(alone);
+  CHECK(alone.error().sentence.text().ends_with("it is a named pipe that nobody reads; start its reader first"));
+  const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  ::fcntl(reader, F_SETFL, 0);
+  const std::string text(std::size_t{1} << 20, 'x');  // more than a pipe holds: the writer waits for the reader
+  std::string got;
+  std::thread reading([&] {
+    std::array<char, 4096> part{};
+    while (got.size() < text.size()) {
+      const ssize_t count = ::read(reader, part.data(), part.size());
+      if (count < 0) break;
+      got.append(part.data(), static_cast<std::size_t>(count));
+    }
+  });
+  CHECK(write_file(path, text));
+  reading.join();
+  ::close(reader);
+  CHECK(got == text);
 }
 
 TEST_CASE("files: an empty, binary, missing, too large or special file is refused with its path and the reason") {

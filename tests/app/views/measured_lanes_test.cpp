@@ -58,8 +58,11 @@ TEST_CASE("measured lanes: a probe with roles has a band for each, under the sim
     const ProbeResult& probe = view.measured.probe->probe;
     CHECK(says(text, "recorded with the probe: " + format_time(Nanoseconds(probe.probed_ns)) +
                          "; without: " + format_time(Nanoseconds(probe.plain_ns))));
-    const double simulated_ns = view.lane().simulation->cycles.value / probe.sm_clock_hz * 1e9;
-    CHECK(says(text, format_signed_percent(simulated_ns / probe.plain_ns - 1) + " against the time without the probe"));
+    REQUIRE(view.studies->under_load != nullptr);
+    REQUIRE(view.studies->under_load->probed);
+    const ProbeTime& time = *view.studies->under_load->probed;
+    CHECK(time.recorded->probe == probe);
+    CHECK(says(text, format_signed_percent(time.error()) + " against the time without the probe"));
     CHECK(says(text, "producer"));
     const std::size_t simulated = text.find("consumer 1");
     REQUIRE(simulated != std::string::npos);

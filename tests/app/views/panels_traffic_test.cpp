@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/measurements/clock_under_load.h"
 #include "app/model/requests/assets.h"
 #include "app/views/traffic/traffic_sheet.h"
 #include "sim/analysis/outcome.h"
@@ -232,6 +233,27 @@ TEST_CASE("traffic: the row of each program says its tile") {
   CHECK(tiles >= rivals.size());
   for (const Rival& rival : rivals)
     CHECK(text.find(fmt::format("{}×{}", rival.tile.block_q, rival.tile.block_kv)) != std::string::npos);
+}
+
+TEST_CASE("traffic: where a run is not measured, its HBM bytes have the error of recorded ones") {
+  Session::Start start =
+      h200_start({.heads = 4, .kv_heads = 4, .seq_q = 384, .seq_kv = 384, .head_dim = 64, .dtype = DataType::fp16});
+  start.measurements = load_measurements_of("h200");
+  Opened opened(std::move(start));
+  View view;
+  static_cast<SessionView&>(view) = opened.view();
+  REQUIRE(view.measured.found == nullptr);
+  const PredictionErrors& errors = *view.studies->errors;
+  REQUIRE(errors.hbm_read);
+  PanelScreen screen({900, 600});
+  for (const auto& [choice, error] : {std::pair{LinkChoice::l2_to_sm, std::string()},
+                                      {LinkChoice::hbm_read, "±" + format_percent(errors.hbm_read->mean)},
+                                      {LinkChoice::hbm_write, "±" + format_percent(errors.hbm_write->mean)}}) {
+    static_cast<SessionView&>(view) = opened.after(SetTrafficLink{choice});
+    const std::string text = screen.text(view, draw_traffic_panel);
+    CHECK((text.find("±") != std::string::npos) == !error.empty());
+    CHECK(text.find(error) != std::string::npos);
+  }
 }
 
 TEST_CASE("traffic: rows of partial sectors have no closed form, and the panel says so") {

@@ -314,6 +314,9 @@ TEST_CASE("window: a time under load has the mean error of recorded runs beside 
   screen.frame(view, draw);
   CHECK(recording.text().find(format_time(view.studies->under_load->simulation->time) + " " + error_mark(errors)) !=
         std::string::npos);
+  REQUIRE(errors.clock);
+  CHECK(recording.text().find(format_clock(view.studies->under_load->clock.hz) + " ±" + format_percent(errors.clock->mean)) !=
+        std::string::npos);
   // Of a program that nobody recorded it says that, and of a GPU that was never built that.
   SimulationRequest on_a100 = view.lane().simulation->request, on_toy = on_a100;
   on_a100.gpu = *load_gpu("a100");

@@ -188,15 +188,36 @@ TEST_CASE("what if: a result is noise below what a jitter leaves, and below what
   CHECK(table.noise() == doctest::Approx(0.06));
 }
 
-TEST_CASE("what if: a jitter changes one latency of the memory by one cycle, each way") {
+TEST_CASE("what if: of a jitter with a known cost only what is beyond it is noise, and both ways add up to a range") {
+  Jitter jitter;
+  jitter.most_effect = 0.01;
+  jitter.longer_outcome.emplace().time_ns = 101;
+  jitter.shorter_outcome.emplace().time_ns = 99;
+  CHECK(noise_of({&jitter, 1}, 100) == doctest::Approx(0));
+  jitter.longer_outcome->time_ns = 104;
+  CHECK(noise_of({&jitter, 1}, 100) == doctest::Approx(0.03));
+  jitter.shorter_outcome->time_ns = 97;
+  CHECK(noise_of({&jitter, 1}, 100) == doctest::Approx(0.05));
+  jitter.shorter_outcome->time_ns = 104;  // slower with more bandwidth
+  CHECK(noise_of({&jitter, 1}, 100) == doctest::Approx(0.03));
+}
+
+TEST_CASE("what if: a jitter changes one latency of the memory by one cycle, or HBM by less than a per cent, each way") {
   for (const GpuSpec& gpu : {toy_gpu(), textbook_gpu()}) {
     SimulationRequest real;
     real.gpu = gpu;
     real.problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 16};
     const auto runs = jitters(real);
-    CHECK(runs.size() <= 2);
+    CHECK(runs.size() <= 4);
     for (const Jitter& jitter : runs) {
       CHECK(jitter.longer.tile == jitter.shorter.tile);
+      const double bandwidth = gpu.hbm_bytes_per_second;
+      if (jitter.most_effect > 0) {
+        CHECK(jitter.most_effect < 0.01);
+        CHECK(jitter.longer.gpu.hbm_bytes_per_second == doctest::Approx(bandwidth * (1 - jitter.most_effect)));
+        CHECK(jitter.shorter.gpu.hbm_bytes_per_second == doctest::Approx(bandwidth * (1 + jitter.most_effect)));
+        continue;
+      }
       CHECK(jitter.longer.gpu.l2_latency_cycles - jitter.shorter.gpu.l2_latency_cycles + jitter.longer.gpu.hbm_latency_cycles -
                 jitter.shorter.gpu.hbm_latency_cycles ==
             2);

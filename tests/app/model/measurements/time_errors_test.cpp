@@ -11,6 +11,8 @@
 #include "app/model/requests/assets.h"
 #include "app/platform/files.h"
 #include "sim/analysis/validation_csv.h"
+#include "sim/programs/programs.h"
+#include "tests/app/temporary_folder.h"
 
 namespace tilescope {
 namespace {
@@ -118,6 +120,84 @@ TEST_CASE("time errors: they are unknown where no kernel could run the request, 
   request.problem.head_dim = 128;
   request.masking.masks = {"q - kv < 64"};  // the kernel of flash2 takes none
   CHECK_FALSE(of(request));
+}
+
+TEST_CASE("time errors: both passes in one run are not recorded, and the reason says so") {
+  AttentionProblem both = long_causal;
+  both.pass = Pass::both;
+  const auto errors = time_errors_of(load_measurements_of("h100"), lasting(request_for("flash2", both)));
+  REQUIRE_FALSE(errors);
+  CHECK(errors.error().sentence.text() == "the passes of flash2_backward are recorded one by one, and not both in one run");
+}
+
+TEST_CASE("time errors: HBM bytes have the mean error of the same runs, by the tables") {
+  const Measurements known = load_measurements_of("h100");
+  const SimulationRequest request = request_for("flash3", long_causal);
+  const auto time = time_errors_of(known, lasting(request));
+  REQUIRE(time);
+  for (const Link link : {Link::hbm_read, Link::hbm_write}) {
+    const auto bytes = byte_errors_of(known, lasting(request), link);
+    REQUIRE(bytes);
+    CHECK(bytes->runs == time->runs);
+    double sum = 0;
+    int runs = 0;
+    for (const auto& bundle : known.bundles)
+      for (std::size_t i = 0; i < bundle->results.size(); ++i) {
+        const MeasuredCase& measured = bundle->bundle.cases[i];
+        const auto& compared = bundle->results[i].figure(link == Link::hbm_read ? Figure::hbm_read : Figure::hbm_write);
+        const bool is_short = measured.time_cold_ns.median * (1 + bundle->time_errors[i]) < short_run_ns;
+        if (measured.kernel != "flash3" || measured.list != "judge" || is_short || !compared) continue;
+        sum += std::abs(compared->error());
+        ++runs;
+      }
+    CHECK(bytes->runs == runs);
+    CHECK(bytes->mean == doctest::Approx(sum / runs));
+  }
+  CHECK(byte_errors_sentence(byte_errors_of(known, lasting(request), Link::hbm_read), Link::hbm_read, "flash3")
+            .text()
+            .starts_with("HBM reads of flash3 are ±"));
+}
+
+TEST_CASE("time errors: on a changed GPU they are of the unchanged one, and a GPU of a file with other numbers has none") {
+  const Measurements known = load_measurements_of("h100");
+  SimulationRequest request = request_for("flash3", long_causal);
+  REQUIRE(set_spec_value(request.gpu, "sm.exps_per_cycle=32"));
+  const auto changed = time_errors_of(known, lasting(request));
+  REQUIRE(changed);
+  CHECK(changed->of_unchanged);
+  CHECK(time_errors_sentence(changed, "flash3", "h100").text().ends_with("They are of the unchanged GPU."));
+  // What a chip of one's own may differ in: the rate of the tensor cores, the SMs, the clock.
+  const auto shipped = read_text_file(fmt::format("{}/assets/gpus/h100.toml", TILESCOPE_SOURCE_DIR));
+  REQUIRE(shipped);
+  const TemporaryFolder folder;
+  for (const std::string key : {"wgmma_flops_per_cycle", "mma_flops_per_cycle", "clock_hz"}) {
+    CAPTURE(key);
+    const std::size_t line = shipped->find("\n" + key), value = shipped->find("value = ", line) + 8;
+    REQUIRE(line != std::string::npos);
+    std::string text = *shipped;
+    const double number = std::stod(text.substr(value));
+    text.replace(value, text.find(',', value) - value, fmt::format("{:.0f}", 0.95 * number));
+    SimulationRequest own = request_for("flash3", long_causal);
+    const auto gpu = load_gpu(folder.file("own.toml", text));
+    REQUIRE_MESSAGE(gpu, (gpu ? "" : gpu.error().sentence));
+    own.gpu = *gpu;
+    CHECK(own.gpu.id == "h100");
+    CHECK(has_other_numbers(own.gpu));
+    for (const bool at_other_clock : {false, true}) {
+      if (at_other_clock) own.gpu.sm_clock_hz = request.gpu.sm_clock_hz;  // as a run under load has
+      const auto errors = time_errors_of(known, lasting(own));
+      REQUIRE_FALSE(errors);
+      CHECK(errors.error().sentence.text() == "the GPU of this file has other numbers than the recorded h100");
+      CHECK_FALSE(byte_errors_of(known, lasting(own), Link::hbm_read));
+    }
+    for (const auto& bundle : known.bundles) {  // nothing recorded stands beside it
+      own.problem = bundle->bundle.cases.front().problem;
+      own.algorithm = bundle->bundle.cases.front().kernel;
+      if (find_program(own.algorithm)) CHECK_FALSE(find_case(known, own));
+    }
+  }
+  CHECK_FALSE(has_other_numbers(*load_gpu("h100")));
+  CHECK_FALSE(has_other_numbers(*load_gpu(folder.file("copy.toml", *shipped))));
 }
 
 TEST_CASE("time errors: a short run has the errors of short runs, and a run unlike every recorded one has none") {

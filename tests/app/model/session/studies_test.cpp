@@ -271,6 +271,35 @@ TEST_CASE("sweep file: a stopped sweep continues, another one is refused") {
     CHECK_FALSE(continue_sweep(rubbish, "file", other));
 }
 
+TEST_CASE("sweep file: a point that was cut or altered is refused, with its line or number") {
+  Growing<SweepResult> sweep(small_sweep());
+  REQUIRE(run_sweep(sweep, 2, {}, {}));
+  const std::string csv = sweep_to_csv(*sweep.read()), json = sweep_to_json(*sweep.read());
+  const auto lines = std::count(csv.begin(), csv.end(), '\n');
+  const auto why = [](const std::string& text) {
+    SweepResult read = small_sweep();
+    const Status status = continue_sweep(text, "file", read);
+    CHECK(read.done() == 0);
+    return status ? std::string() : status.error().sentence.text();
+  };
+  const std::string last = fmt::format("file, line {}: ", lines), remove = ". Remove it, and the same command simulates it again";
+  // In the middle of the last row, and in its last field.
+  const std::size_t row = csv.rfind('\n', csv.size() - 2) + 1, comma = csv.find(',', csv.find(',', row) + 1);
+  CHECK(why(csv.substr(0, comma)).starts_with(last + "the point has 2 of "));
+  CHECK(why(csv.substr(0, comma)).ends_with(remove));
+  CHECK(why(csv.substr(0, csv.size() - 4)) == last + "the point was cut or altered, its checksum does not match" + remove);
+  std::string altered = csv;
+  altered[comma + 1] = altered[comma + 1] == '7' ? '8' : '7';
+  CHECK(why(altered) == last + "the point was cut or altered, its checksum does not match" + remove);
+  CHECK(why(json.substr(0, json.size() / 2)).find("is a sweep in JSON that was cut, at or before line ") != std::string::npos);
+  std::string changed = json;
+  const std::size_t cycles = changed.find("\"cycles\": ") + 10;
+  changed.insert(cycles, "1");
+  CHECK(why(changed).starts_with("file, point 1: the point was cut or altered"));
+  // A file without checksums is of another program.
+  CHECK(why(csv.substr(0, csv.find(",check\n")) + "\n").find("line 2: the columns do not end in check") != std::string::npos);
+}
+
 TEST_CASE("plot: axes contain their values, ticks are round and inside") {
   const std::vector<double> values = {3, 700, 0, -1, 1e9};
   const PlotAxis axis = axis_over("x", values);
