@@ -49,6 +49,7 @@ struct KernelInfo {
   /// The same launches with the probe compiled in (kernels/measure/probe.h), and what each of them records; null without a probe.
   LaunchPlan (*plan_probed)(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) = nullptr;
   std::vector<ProbeShape> (*probe_shapes)(const AttentionProblem&, const TileShape&) = nullptr;
+  Status (*prepare_probed)(const AttentionProblem&) = nullptr;  // as `prepare`, of plan_probed
   Pass pass = Pass::forward;
   /// The forward kernel whose results are inputs of this backward kernel; its own outputs hold the scratch of that run.
   std::string_view forward = {};

@@ -72,6 +72,9 @@ LaunchPlan plan_hopper_persistent_probed(const AttentionProblem&, const DeviceTe
 LaunchPlan plan_hopper_causal_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
   return plan_without_kernel("hopper_causal");
 }
+LaunchPlan plan_flash1_backward_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
+  return plan_without_kernel("flash1_backward");
+}
 LaunchPlan plan_flash2_backward_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
   return plan_without_kernel("flash2_backward");
 }
@@ -122,6 +125,9 @@ LaunchPlan plan_flash2_backward_two_pass(const AttentionProblem&, const DeviceTe
 }
 LaunchPlan plan_flex(FlexBase base, const AttentionProblem&, const DeviceTensors&) {
   return plan_without_kernel(flex_kernel_id(base));
+}
+LaunchPlan plan_flex_backward_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
+  return plan_without_kernel("flex_backward");
 }
 
 }  // namespace tilescope

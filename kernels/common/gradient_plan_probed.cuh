@@ -5,6 +5,7 @@
 
 #include "kernels/common/gradient_plan.h"
 #include "kernels/common/pair_probe.cuh"
+#include "kernels/common/probe_layout.h"
 
 namespace tilescope {
 

@@ -1,7 +1,7 @@
 // NoProbe: the recorder of a plain kernel. Probe (probe.cuh) and PairProbe (pair_probe.cuh) are those that record.
 #pragma once
 
-#include "kernels/common/pair_numbers.h"
+#include "kernels/common/probe_numbers.h"
 
 namespace tilescope::device {
 

@@ -1,8 +1,8 @@
 // PairProbe: the recorder of a backward kernel. Beside the blocks and stages of Probe it records S, P, dP - D and dS of one row.
 #pragma once
 
-#include "kernels/common/pair_numbers.h"
 #include "kernels/common/probe.cuh"
+#include "kernels/common/probe_numbers.h"
 
 namespace tilescope::device {
 
@@ -26,14 +26,18 @@ class PairProbe : public Probe {
 #pragma unroll
         for (int t = 0; t < 4; ++t)
 #pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const int own_key = key + mt * 16 + (i / 2) * 8;
-            if (column == t * 8 + (i & 1) && own_key < keys_)
-              probe_.arguments_.row[(first_key_ + own_key) * probe_pair_numbers + static_cast<int>(what)] = x[mt][t][i];
-          }
+          for (int i = 0; i < 4; ++i)
+            if (column == t * 8 + (i & 1)) write(what, x[mt][t][i], key + mt * 16 + (i / 2) * 8);
+    }
+    /// Records a number of one key and one query of the tile.
+    __device__ __forceinline__ void record(PairNumber what, float x, int key, int query) const {
+      if (query == followed_) write(what, x, key);
     }
 
    private:
+    __device__ __forceinline__ void write(PairNumber what, float x, int key) const {
+      if (key < keys_) probe_.arguments_.row[(first_key_ + key) * probe_pair_numbers + static_cast<int>(what)] = x;
+    }
     const PairProbe& probe_;
     int followed_, first_key_, keys_;
   };

@@ -3,14 +3,9 @@
 #pragma once
 
 #include "kernels/common/no_probe.cuh"
-#include "kernels/common/probe_layout.h"
+#include "kernels/common/probe_numbers.h"
 
 namespace tilescope::device {
-
-struct BlockRecord {
-  unsigned long long sm_plus_1, start_ns, end_ns, start_cycles, end_cycles;
-};
-static_assert(sizeof(BlockRecord) == probe_block_numbers * sizeof(unsigned long long));
 
 __device__ __forceinline__ unsigned long long cycles() {
   unsigned long long value;
@@ -31,38 +26,13 @@ __device__ __forceinline__ long long block_id() {
   return (static_cast<long long>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
 }
 
-struct ProbeArguments {
-  BlockRecord* blocks;
-  unsigned long long* ticks;
-  float* row;
-  unsigned* slots_taken;  // counts the blocks that started on the observed SM
-  int sm, iterations, slots;
-  int block, row_of_block;
-  long long followed_row;  // of a backward kernel, of all rows
-};
-
-inline ProbeArguments probe_arguments(const ProbeBuffers& buffers) {
-  return {static_cast<BlockRecord*>(buffers.blocks),
-          static_cast<unsigned long long*>(buffers.ticks),
-          static_cast<float*>(buffers.row),
-          static_cast<unsigned*>(buffers.slots_taken),
-          buffers.sm,
-          buffers.iterations,
-          buffers.slots,
-          buffers.block,
-          buffers.row_of_block,
-          buffers.followed_row};
-}
-
 /// Recorder of the probed kernel. It keeps its state in shared memory and recomputes addresses at each tick, because the kernels
 /// have no registers to spare.
 class Probe {
  public:
   using Arguments = ProbeArguments;
   template <class Own>
-  struct Launch : Own {
-    Arguments probe;
-  };
+  using Launch = ProbeLaunch<Own>;
   static constexpr bool on = true;
 
   template <class Own>

@@ -19,12 +19,11 @@
 
 #include <span>
 
-#include "kernels/common/pair_numbers.h"
+#include "kernels/common/probe_numbers.h"
 #include "kernels/planned_launch.h"
 
 namespace tilescope {
 
-inline constexpr int probe_block_numbers = 5, probe_events = 8, probe_row_numbers = 6;
 inline constexpr int role_stamps = 2048, role_stamp_bytes = 4 * role_stamps, role_words = 2 + role_stamps, stage_bits = 5;
 
 /// Zeroed device memory for one launch, and the SM, block and row to observe.
@@ -39,6 +38,23 @@ struct ProbeBuffers {
   int plane = 0, query = 0;
   std::int64_t followed_row = -1;  // of a backward kernel: the followed row, of all rows
 };
+
+namespace device {
+
+inline ProbeArguments probe_arguments(const ProbeBuffers& buffers) {
+  return {static_cast<BlockRecord*>(buffers.blocks),
+          static_cast<unsigned long long*>(buffers.ticks),
+          static_cast<float*>(buffers.row),
+          static_cast<unsigned*>(buffers.slots_taken),
+          buffers.sm,
+          buffers.iterations,
+          buffers.slots,
+          buffers.block,
+          buffers.row_of_block,
+          buffers.followed_row};
+}
+
+}  // namespace device
 
 // The kernels with the probe compiled in. `buffers` has one entry a launch.
 LaunchPlan plan_flash2_probed(const AttentionProblem& problem, const DeviceTensors& tensors, std::span<const ProbeBuffers> buffers);
@@ -61,6 +77,8 @@ LaunchPlan plan_hopper_persistent_probed(const AttentionProblem& problem, const 
                                          std::span<const ProbeBuffers> buffers);
 LaunchPlan plan_hopper_causal_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
                                      std::span<const ProbeBuffers> buffers);
+LaunchPlan plan_flash1_backward_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                       std::span<const ProbeBuffers> buffers);
 LaunchPlan plan_flash2_backward_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
                                        std::span<const ProbeBuffers> buffers);
 LaunchPlan plan_flash2_backward_deterministic_probed(const AttentionProblem& problem, const DeviceTensors& tensors,

@@ -8,6 +8,7 @@
 #include "kernels/common/hopper_arguments.h"
 #include "kernels/common/hopper_attention.cuh"
 #include "kernels/common/probe.cuh"
+#include "kernels/common/probe_layout.h"
 
 namespace tilescope::device {
 

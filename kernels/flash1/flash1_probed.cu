@@ -1,4 +1,5 @@
 // flash1 with the probe compiled in (kernels/common/probe.cuh).
+#include "kernels/common/probe_layout.h"
 #include "kernels/flash1/flash1_kernel.cuh"
 
 namespace tilescope {

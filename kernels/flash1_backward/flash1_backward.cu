@@ -14,25 +14,7 @@ namespace tilescope {
 /// Source   arXiv:2205.14135, Algorithm 4
 /// New      over standard_backward: P is made again from l and m, at the price of loading and storing dQ in every inner step
 LaunchPlan plan_flash1_backward(const AttentionProblem& problem, const DeviceTensors& tensors) {
-  device::Flash1BackwardArguments arguments{};
-  arguments.q = tensors.q;
-  arguments.k = tensors.k;
-  arguments.v = tensors.v;
-  arguments.o = tensors.o;
-  arguments.d_o = tensors.d_o;
-  arguments.l = tensors.l;
-  arguments.m = tensors.m;
-  arguments.dq = tensors.dq;
-  arguments.dk = tensors.dk;
-  arguments.dv = tensors.dv;
-  set_lengths_and_heads(arguments, problem);
-  arguments.scale = static_cast<float>(problem.scale());
-  arguments.causal = problem.causal;
-  return {by_shape(problem, [&]<class T, int d>() {
-    using Shape = device::Flash1BackwardShape<T, d>;
-    return planned("gradients", reinterpret_cast<const void*>(&device::flash1_backward_kernel<Shape>),
-                   {problem.batch * problem.kv_heads, 1, 1}, Shape::threads, Shape::shared_bytes, arguments);
-  })};
+  return {device::plan_flash1_backward<device::NoProbe>(problem, tensors, {})};
 }
 
 }  // namespace tilescope

@@ -12,7 +12,9 @@
 #pragma once
 
 #include "kernels/common/by_shape.cuh"
+#include "kernels/common/no_probe.cuh"
 #include "kernels/common/warp_tiles.cuh"
+#include "kernels/planned_launch.h"
 
 namespace tilescope::device {
 
@@ -105,10 +107,10 @@ __device__ __forceinline__ void add_product(float (&sum)[tiles][4], const LanePl
 
 /// Computes P and dS of a warp's 16 queries and 32 keys, and writes them to shared memory. `visible` counts the warp's keys that
 /// its first row sees.
-template <class Shape>
+template <class Shape, class Recorder>
 __device__ __forceinline__ void weights_and_gradients(const Flash1BackwardArguments& arguments,
                                                       const Flash1BackwardTiles<Shape>& tile, int warp_row, int warp_key,
-                                                      int visible, int lane) {
+                                                      int visible, int lane, const Recorder& recorder) {
   using T = typename Shape::T;
   constexpr int row_bytes = Shape::row_bytes, s_tiles = 4, warp_keys = s_tiles * 8;
   const LanePlaces<row_bytes> places(lane);
@@ -137,6 +139,16 @@ __device__ __forceinline__ void weights_and_gradients(const Flash1BackwardArgume
       *reinterpret_cast<std::uint32_t*>(tile.p + place) = pack<T>(x, y);
       *reinterpret_cast<std::uint32_t*>(tile.d_s + place) =
           pack<T>(x * (d_p[0][n][half * 2] - d), y * (d_p[0][n][half * 2 + 1] - d));
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int key = warp_key + n * 8 + 2 * (lane & 3) + i;
+        const float p = i == 0 ? x : y, d_p_minus_d = d_p[0][n][half * 2 + i] - d;
+        recorder.record(PairNumber::score, s[0][n][half * 2 + i], key, row);
+        recorder.record(PairNumber::probability, p, key, row);
+        recorder.record(PairNumber::d_p_minus_d, d_p_minus_d, key, row);
+        recorder.record(PairNumber::d_s, p * d_p_minus_d, key, row);
+        recorder.record(PairNumber::minus_d, -d, key, row);
+      }
     }
   }
 }
@@ -154,14 +166,17 @@ __device__ __forceinline__ void write_gradient(char* shared, const float (&sum)[
           pack<typename Shape::T>(sum[n][part * 2] * factor, sum[n][part * 2 + 1] * factor);
 }
 
-template <class Shape>
-__global__ __launch_bounds__(Shape::threads) void flash1_backward_kernel(const Flash1BackwardArguments arguments) {
+template <class Shape, class Recorder>
+__global__ __launch_bounds__(Shape::threads) void flash1_backward_kernel(
+    const typename Recorder::template Launch<Flash1BackwardArguments> arguments) {
   using T = typename Shape::T;
   constexpr int row_bytes = Shape::row_bytes, threads = Shape::threads, br = Shape::br, bc = Shape::bc, tiles = Shape::d / 16;
   extern __shared__ __align__(128) char shared[];
   const Flash1BackwardTiles<Shape> tile(shared);
 
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, row_group = warp & 3, half = warp >> 2;
+  const Recorder probe(arguments, 0, warp, lane);
+  probe.mark(0);
   const int own = warp * 8;  // the warp copies rows [own, own + 8) of a tile
   const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv, group = arguments.heads / arguments.kv_heads;
   const std::int64_t kv_plane = blockIdx.x;
@@ -180,6 +195,7 @@ __global__ __launch_bounds__(Shape::threads) void flash1_backward_kernel(const F
   for (std::int64_t i = thread; i < static_cast<std::int64_t>(seq_kv) * (row_bytes / 16); i += threads)
     reinterpret_cast<uint4*>(dk)[i] = zeros, reinterpret_cast<uint4*>(dv)[i] = zeros;
   __syncthreads();
+  probe.mark(1);
 
   for (int j = 0; j < key_tiles; ++j) {
     const int first_key = j * bc, keys = min(bc, seq_kv - first_key);
@@ -200,7 +216,8 @@ __global__ __launch_bounds__(Shape::threads) void flash1_backward_kernel(const F
       const float* const l = arguments.l + plane_rows;
       const float* const m = arguments.m + plane_rows;
       for (int i = first_tile; i < query_tiles; ++i) {
-        const int first_row = i * br, rows = min(br, seq_q - first_row);
+        const int first_row = i * br, rows = min(br, seq_q - first_row), step = (j * group + head) * query_tiles + i;
+        probe.tick(step, 0);
         const std::int64_t place = (plane_rows + first_row + own) * row_bytes;
         copy_rows<row_bytes, 8, false>(shared_address(tile.q) + own * row_bytes, static_cast<const char*>(arguments.q) + place,
                                        rows - own, lane);
@@ -231,7 +248,9 @@ __global__ __launch_bounds__(Shape::threads) void flash1_backward_kernel(const F
 
         const int warp_row = row_group * 16, warp_key = half * 32;
         const int seen_by_first = arguments.causal ? first_row + warp_row + 1 + seq_kv - seq_q - first_key : keys;
-        weights_and_gradients<Shape>(arguments, tile, warp_row, warp_key, seen_by_first - warp_key, lane);
+        probe.tick(step, 1);
+        weights_and_gradients<Shape>(arguments, tile, warp_row, warp_key, seen_by_first - warp_key, lane,
+                                     probe.of_tile(plane_rows + first_row, rows, first_key, keys));
         __syncthreads();
 
         add_product<Shape, true>(dv_sum, pair_places, places, shared_address(tile.p), shared_address(tile.d_o), row_group, half);
@@ -252,7 +271,9 @@ __global__ __launch_bounds__(Shape::threads) void flash1_backward_kernel(const F
           }
         add_product<Shape, true>(dk_sum, pair_places, places, shared_address(tile.d_s), shared_address(tile.q), row_group, half);
         __syncthreads();
+        probe.tick(step, 2);
         store_rows<row_bytes, 8>(dq, tile.d_q + own * row_bytes, rows - own, lane);
+        probe.tick(step, 3);
       }
     }
 
@@ -263,6 +284,33 @@ __global__ __launch_bounds__(Shape::threads) void flash1_backward_kernel(const F
     store_rows<row_bytes, 8>(dk + from, tile.q + own * row_bytes, keys - own, lane);
     store_rows<row_bytes, 8>(dv + from, tile.d_o + own * row_bytes, keys - own, lane);
   }
+  probe.end();
+}
+
+/// Returns the launch on the tensors of a problem.
+template <class Recorder>
+PlannedLaunch plan_flash1_backward(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                   const typename Recorder::Arguments& probe) {
+  Flash1BackwardArguments arguments{};
+  arguments.q = tensors.q;
+  arguments.k = tensors.k;
+  arguments.v = tensors.v;
+  arguments.o = tensors.o;
+  arguments.d_o = tensors.d_o;
+  arguments.l = tensors.l;
+  arguments.m = tensors.m;
+  arguments.dq = tensors.dq;
+  arguments.dk = tensors.dk;
+  arguments.dv = tensors.dv;
+  set_lengths_and_heads(arguments, problem);
+  arguments.scale = static_cast<float>(problem.scale());
+  arguments.causal = problem.causal;
+  return by_shape(problem, [&]<class T, int d>() {
+    using Shape = Flash1BackwardShape<T, d>;
+    return planned("gradients", reinterpret_cast<const void*>(&flash1_backward_kernel<Shape, Recorder>),
+                   {problem.batch * problem.kv_heads, 1, 1}, Shape::threads, Shape::shared_bytes,
+                   Recorder::launch(arguments, probe));
+  });
 }
 
 }  // namespace tilescope::device

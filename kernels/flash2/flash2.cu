@@ -1,4 +1,5 @@
 // flash2: FlashAttention-2 forward with mma.sync. The device code is in flash2_kernel.cuh.
+#include "kernels/common/probe_layout.h"
 #include "kernels/flash2/flash2_plan.cuh"
 
 namespace tilescope {

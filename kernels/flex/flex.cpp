@@ -257,7 +257,7 @@ MostHeld add_lists(const AttentionProblem& problem, Prepared& prepared, Upload& 
   a.last_query_tile_first = later_rows_see_more(blocks) ? 1 : 0;
   const std::int64_t key_tiles_of_block = blocks.block.block_kv / tile.block_kv;
   const std::int64_t most = longest_list(partial, full) * key_tiles_of_block;
-  if (prepared.base != FlexBase::backward) return MostHeld{most, problem.page_size > 0 ? longest_page_span(blocks, problem) : 0};
+  if (!is_backward(prepared.base)) return MostHeld{most, problem.page_size > 0 ? longest_page_span(blocks, problem) : 0};
   const BlockArrays by_column = arrays_of(transposed(blocks.partial, blocks.cols), blocks.rows),
                     full_by_column = arrays_of(transposed(blocks.full, blocks.cols), blocks.rows);
   upload.add(by_column.counts, prepared.arguments.query_partial_count);
@@ -318,21 +318,27 @@ device::FlexPages pages_of(const Prepared& prepared) {
   return {prepared.page_table, static_cast<int>(page_pitch(p)), static_cast<int>(p.batch * pages_of_sequence(p) * p.page_size)};
 }
 
-/// Returns the launches; `tensors` may be empty.
-LaunchPlan launches_of(const Prepared& prepared, const DeviceTensors& tensors) {
+/// Returns the launches; `tensors` may be empty. `buffers`: of the probe, one entry a launch.
+LaunchPlan launches_of(const Prepared& prepared, const DeviceTensors& tensors, std::span<const ProbeBuffers> buffers = {}) {
   const AttentionProblem& problem = prepared.problem;
   const TileShape tile = flex_kernel_tile(prepared.base, problem);
   const auto launch = [&](std::string_view name, std::array<std::int64_t, 3> grid, const auto& arguments) {
     return planned(name, prepared.kernel, grid, flex_threads(prepared.base, problem), prepared.shared_bytes, arguments);
   };
-  if (prepared.base == FlexBase::backward) {
+  if (is_backward(prepared.base)) {
     AttentionProblem plain = problem;
     plain.mask = nullptr;
     plain.score_change = nullptr;
-    LaunchPlan plan = plan_flash2_backward_two_pass(plain, tensors);  // its first launch makes D
+    // Its first launch makes D.
+    LaunchPlan plan = buffers.empty() ? plan_flash2_backward_two_pass(plain, tensors)
+                                      : plan_flash2_backward_two_pass_probed(plain, tensors, buffers);
     device::FlexBackwardArguments arguments = prepared.arguments;
     arguments.gradients = gradient_arguments(problem, tensors);
     const std::array<std::int64_t, 3> grid = plan.back().grid;
+    if (!buffers.empty()) {
+      const device::ProbeLaunch<device::FlexBackwardArguments> probed{arguments, device::probe_arguments(buffers[1])};
+      return {plan.front(), launch("gradients", grid, probed)};
+    }
     LaunchPlan around = {plan.front()};
     add_tables(prepared, tensors, arguments, around);
     plan = {around.front(), launch("gradients", grid, arguments)};
@@ -374,8 +380,7 @@ Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, Fl
   const TileShape tile = flex_kernel_tile(base, problem);
   // Only the backward kernel keeps its visits where there is no mask.
   MostHeld most;
-  if (base == FlexBase::backward)
-    most.visits = std::max(ceil_div(problem.seq_q, tile.block_q), ceil_div(problem.seq_kv, tile.block_kv));
+  if (is_backward(base)) most.visits = std::max(ceil_div(problem.seq_q, tile.block_q), ceil_div(problem.seq_kv, tile.block_kv));
   if (problem.page_size > 0) {
     most.pages = pages_of_sequence(problem);
     add_pages(problem, prepared, upload);
@@ -391,7 +396,7 @@ Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, Fl
       upload.add(table.integers, address);
   }
   std::copy(source.scalars.begin(), source.scalars.end(), prepared.arguments.flex.scalars);
-  if (base == FlexBase::backward && problem.score_change) {
+  if (is_backward(base) && problem.score_change) {
     std::size_t number = 0;
     for (const TableRead* read : problem.score_change->table_reads()) {
       std::vector<std::int32_t> origins;
@@ -467,13 +472,27 @@ Status prepare_flex(FlexBase base, const AttentionProblem& problem) {
   return Done{};
 }
 
-LaunchPlan plan_flex(FlexBase base, const AttentionProblem& problem, const DeviceTensors& tensors) {
+namespace {
+
+LaunchPlan planned_flex(FlexBase base, const AttentionProblem& problem, const DeviceTensors& tensors,
+                        std::span<const ProbeBuffers> buffers) {
   const std::lock_guard lock(cache().mutex);
-  if (const Prepared* const prepared = find_prepared(base, problem)) return launches_of(*prepared, tensors);
+  if (const Prepared* const prepared = find_prepared(base, problem)) return launches_of(*prepared, tensors, buffers);
   Prepared blank;
   blank.base = base;
   blank.problem = problem;
-  return launches_of(blank, {});
+  return launches_of(blank, {}, buffers);
+}
+
+}  // namespace
+
+LaunchPlan plan_flex(FlexBase base, const AttentionProblem& problem, const DeviceTensors& tensors) {
+  return planned_flex(base, problem, tensors, {});
+}
+
+LaunchPlan plan_flex_backward_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                     std::span<const ProbeBuffers> buffers) {
+  return planned_flex(FlexBase::backward_probed, problem, tensors, buffers);
 }
 
 Status launch_flex(FlexBase base, const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream) {

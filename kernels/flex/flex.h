@@ -11,17 +11,20 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "kernels/common/probe_layout.h"
 #include "kernels/device.h"
 #include "sim/core/attention_problem.h"
 #include "sim/masks/kernel_source.h"
 
 namespace tilescope {
 
-/// The kernel that carries the expressions.
-enum class FlexBase : std::uint8_t { flash2, hopper, backward };
+/// The kernel that carries the expressions. backward_probed: the same kernel as backward, with the probe compiled in.
+enum class FlexBase : std::uint8_t { flash2, hopper, backward, backward_probed };
+bool is_backward(FlexBase base);
 std::string_view flex_kernel_id(FlexBase base);
 TileShape flex_kernel_tile(FlexBase base, const AttentionProblem& problem);
 int flex_threads(FlexBase base, const AttentionProblem& problem);  // of a block
@@ -46,6 +49,10 @@ Status prepare_flex(FlexBase base, const AttentionProblem& problem);
 /// Returns the launches of a prepared problem. Without prepare_flex() they have grids, threads and shared memory, but the one that
 /// is compiled has no function.
 LaunchPlan plan_flex(FlexBase base, const AttentionProblem& problem, const DeviceTensors& tensors);
+
+/// Returns the launches of FlexBase::backward_probed. `buffers` has one entry a launch.
+LaunchPlan plan_flex_backward_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                     std::span<const ProbeBuffers> buffers);
 
 /// What flex compiles for a problem.
 struct FlexText {

@@ -25,7 +25,8 @@ constexpr std::int64_t stages = 2;
 /// What differs between the texts.
 struct BaseText {
   std::string_view id, header, shape, arguments, function;
-  int threads, blocks;  // of a block, and on an SM
+  int threads, blocks;               // of a block, and on an SM
+  std::string_view probe, recorder;  // the probe's header, and the function's last template argument; empty without
 };
 BaseText base_text(FlexBase base, const AttentionProblem& problem) {
   switch (base) {
@@ -40,13 +41,18 @@ BaseText base_text(FlexBase base, const AttentionProblem& problem) {
               128 * (consumer_groups + 1),
               1};
     case FlexBase::backward:
+    case FlexBase::backward_probed: {
+      const bool probed = base == FlexBase::backward_probed;
       return {"flex_backward",
               "kernels/flex_backward/flex_backward_kernel.cuh",
               "FlexBackwardShape",
-              "FlexBackwardArguments",
+              probed ? "ProbeLaunch<tilescope::device::FlexBackwardArguments>" : "FlexBackwardArguments",
               "flex_backward",
               problem.head_dim == 64 ? 128 : 256,
-              problem.head_dim == 64 ? 2 : 1};
+              problem.head_dim == 64 ? 2 : 1,
+              probed ? "kernels/common/pair_probe.cuh" : "",
+              probed ? ", tilescope::device::PairProbe" : ""};
+    }
   }
   return {"flex",
           "kernels/flex/flex_kernel.cuh",
@@ -67,7 +73,7 @@ std::string_view ptxas_option(FlexBase base, const AttentionProblem& problem, co
 /// The parameters of the shape behind the type and the head dimension.
 std::string shape_parameters(FlexBase base, const FlexText& text, const TileShape& tile, const TileShape& block,
                              std::int64_t page_size) {
-  if (base == FlexBase::backward)
+  if (is_backward(base))
     return fmt::format("FlexScore, FlexMask, FlexSlope, {}, {}{}", block.block_q / tile.block_q, block.block_kv / tile.block_kv,
                        text.source.table_reads.empty() ? "" : ", FlexReads");
   return fmt::format("FlexScore, FlexMask, {}, {}{}", text.tiles_of_block, text.ragged,
@@ -89,10 +95,14 @@ std::int64_t gathered_words(const AttentionProblem& problem, const TileShape& ti
 
 }  // namespace
 
+bool is_backward(FlexBase base) {
+  return base == FlexBase::backward || base == FlexBase::backward_probed;
+}
+
 TileShape flex_kernel_tile(FlexBase base, const AttentionProblem& problem) {
-  return base == FlexBase::hopper     ? hopper_flex_kernel_tile(problem)
-         : base == FlexBase::backward ? flash2_backward_kernel_tile(problem)
-                                      : flash2_kernel_tile(problem);
+  return base == FlexBase::hopper ? hopper_flex_kernel_tile(problem)
+         : is_backward(base)      ? flash2_backward_kernel_tile(problem)
+                                  : flash2_kernel_tile(problem);
 }
 
 std::string_view flex_kernel_id(FlexBase base) {
@@ -115,7 +125,7 @@ Result<FlexText> flex_text(FlexBase base, const AttentionProblem& problem) {
   FlexText text;
   const Expression* const score = problem.score_change ? &problem.score_change->expression() : nullptr;
   const ScoreChange* const change = problem.score_change.get();
-  text.source = base == FlexBase::backward
+  text.source = is_backward(base)
                     ? backward_kernel_source(mask ? &*mask : nullptr, score, change != nullptr ? change->slope() : nullptr,
                                              change != nullptr ? change->table_gradients() : std::span<const TableGradient>())
                     : kernel_source(mask ? &*mask : nullptr, score);
@@ -126,17 +136,17 @@ Result<FlexText> flex_text(FlexBase base, const AttentionProblem& problem) {
   const std::string_view of_ptxas = ptxas_option(base, problem, text.source);
   const std::string option = of_ptxas.empty() ? std::string() : fmt::format("{}{}\n", ptxas_line, of_ptxas);
   text.text = option + fmt::format(
-                           "{}#include \"{}\"\n"
+                           "{}{}#include \"{}\"\n"
                            "namespace tilescope::device {{\n{}"
                            "using FlexBuild = {}<{}, {}, {}>;\nstatic_assert(FlexBuild::threads == {});\n}}\n"
                            "extern \"C\" __global__ void __launch_bounds__({}, {}) flex_kernel(const __grid_constant__ "
                            "tilescope::device::{} arguments) "
                            "{{\n"
-                           "  tilescope::device::{}<tilescope::device::FlexBuild>(arguments);\n}}\n",
-                           cuda_prelude(), of.header, text.source.text(), of.shape,
-                           problem.dtype == DataType::fp16 ? "half_type" : "bfloat_type", problem.head_dim,
-                           shape_parameters(base, text, tile, mask ? block : tile, problem.page_size), of.threads, of.threads,
-                           of.blocks, of.arguments, of.function);
+                           "  tilescope::device::{}<tilescope::device::FlexBuild{}>(arguments);\n}}\n",
+                           cuda_prelude(), of.probe.empty() ? "" : fmt::format("#include \"{}\"\n", of.probe), of.header,
+                           text.source.text(), of.shape, problem.dtype == DataType::fp16 ? "half_type" : "bfloat_type",
+                           problem.head_dim, shape_parameters(base, text, tile, mask ? block : tile, problem.page_size), of.threads,
+                           of.threads, of.blocks, of.arguments, of.function, of.recorder);
   return text;
 }
 
@@ -146,7 +156,7 @@ std::int64_t flex_shared_bytes(FlexBase base, const AttentionProblem& problem, c
   constexpr std::int64_t counts = 4, word_places = 16;
   const TileShape tile = flex_kernel_tile(base, problem);
   const std::int64_t row_bytes = problem.head_dim * 2;
-  if (base == FlexBase::backward) {
+  if (is_backward(base)) {
     // The tiles are those of a block that owns keys, which are more bytes. Then what a block keeps, its ring, and its visits.
     const std::int64_t pairs = problem.head_dim / 64, tiles_bytes = (2 * tile.block_kv + 4 * tile.block_q) * row_bytes +
                                                                     pairs * tile.block_q * tile.block_kv * 2 +

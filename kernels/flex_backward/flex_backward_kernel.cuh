@@ -322,7 +322,8 @@ class FlexKeyBlock : public KeyBlock<typename Shape::Keys> {
       : Base(arguments.gradients, shared), arguments_(arguments) {}
 
   /// Computes dK and dV of the block's key tile.
-  __device__ __forceinline__ void run() {
+  template <class Recorder>
+  __device__ __forceinline__ void run(const Recorder& probe) {
     constexpr int bc = Shape::bc;
     const FlexArguments& flex = arguments_.flex;
     std::uint32_t* const words = flex_words<Shape>();
@@ -358,13 +359,23 @@ class FlexKeyBlock : public KeyBlock<typename Shape::Keys> {
       this->start_copy(this->step_);
       pair.set_rows(this->step_, 0);
       this->finish_copy(this->step_);
+      if (this->step_ == 0) probe.mark(1);  // of the first head that sees the keys
       for (; pair.n < kept<Shape>(1); ++pair.n, ++this->step_) {
         const bool more = pair.n + 1 < kept<Shape>(1);
         if (more) this->next_tile_ = pair.query_of(pair.n + 1) / Shape::br;
-        this->iterate(more, pair);
+        if constexpr (Recorder::on) {
+          const int query = pair.query_of(pair.n);
+          const auto recorder = probe.of_tile(this->next_row_ + query, min(Shape::br, flex.seq_q - query), first_key, keys);
+          recorder.tick(this->step_, 0);
+          this->iterate(more, pair, recorder);
+        } else {
+          this->iterate(more, pair);
+        }
       }
     }
+    probe.mark(2);
     this->store(block_x() * bc);
+    probe.mark(3);
   }
 
  private:
@@ -599,13 +610,23 @@ class FlexQueryBlock : public QueryBlock<typename Shape::Queries> {
   const FlexBackwardArguments& arguments_;
 };
 
-/// Grid: key tiles, then the query tiles of the group's heads; key heads; batch.
-template <class Shape>
-__device__ __forceinline__ void flex_backward(const FlexBackwardArguments& arguments) {
+/// Grid: key tiles, then the query tiles of the group's heads; key heads; batch. A recorder follows scores that no expression
+/// changes: with a slope, the registers hold P times the slope.
+template <class Shape, class Recorder = NoProbe>
+__device__ __forceinline__ void flex_backward(const typename Recorder::template Launch<FlexBackwardArguments>& arguments) {
+  static_assert(!Recorder::on || !(Shape::Score::present || Shape::Slope::present));
   extern __shared__ __align__(128) char shared[];
-  if (block_x() * Shape::bc >= arguments.flex.seq_kv) return FlexQueryBlock<Shape>(arguments, shared).run();
+  const Recorder probe(arguments, 0, threadIdx.x / 32, threadIdx.x % 32);
+  probe.mark(0);
+  if (block_x() * Shape::bc >= arguments.flex.seq_kv) {
+    probe.tick(0, 1);
+    FlexQueryBlock<Shape>(arguments, shared).run();
+    probe.tick(0, 2);
+    return probe.end();
+  }
   asm volatile("" ::: "memory");  // nothing of one kind is computed before the branch, where it would take registers of the other
-  FlexKeyBlock<Shape>(arguments, shared).run();
+  FlexKeyBlock<Shape>(arguments, shared).run(probe);
+  probe.end();
 }
 
 }  // namespace tilescope::device

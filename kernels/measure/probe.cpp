@@ -306,9 +306,11 @@ Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& 
   const std::vector<ProbeShape> shapes = probe_shapes(kernel, problem);
   if (shapes.empty())
     return refuse(
-        "kernel {} has no probe: flash2, flash1, standard, the rungs to Hopper and the "
-        "flash2_backward kernels have, use {} flash2",
+        "kernel {} has no probe: flash2, flash1, standard, the rungs to Hopper, and the backward kernels flash1_backward, "
+        "flash2_backward and flex_backward have, use {} flash2",
         kernel.id, Setting::algorithm);
+  if (problem.mask || problem.score_change)
+    return refuse("a probe follows plain scores, under a causal mask or none: leave out {} and {}", Setting::mask, Setting::score);
   const Result<DeviceInfo> device = find_device();
   if (!device) return device.error();
   ProbeResult result;
@@ -316,7 +318,8 @@ Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& 
   const ProbeShape& shape = shapes[static_cast<std::size_t>(result.row_launch)];
   ProbedPlace place{request.block.value_or(shape.place_of(0, problem.seq_q - 1).first), 0, request.sm.value_or(0)};
   const std::int64_t tile_rows = kernel.tile(problem).block_q;
-  place.row = request.row.value_or(std::max<std::int64_t>(shape.rows(place.block) - 1, 0) / tile_rows * tile_rows);
+  const std::int64_t last_row = std::max<std::int64_t>(shape.rows(place.block) - 1, 0);
+  place.row = request.row.value_or(last_row - last_row % problem.seq_q % tile_rows);
   if (Status fits = can_probe(shape, place, *device); !fits) return fits.error();
   result.kernel = std::string(kernel.id);
   result.device = device->name;
@@ -325,8 +328,7 @@ Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& 
   result.sm = place.sm;
   result.block = place.block;
   result.row = place.row;
-  result.plane = place.block / shape.blocks_a_plane();
-  result.query = shape.first_row(place.block) + place.row;
+  std::tie(result.plane, result.query) = shape.row_of(place.block, place.row);
 
   Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, problem, inputs_seed);
   if (!tensors) return tensors.error();
@@ -336,6 +338,8 @@ Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& 
   }
   Result<ProbeRun> run = ProbeRun::make(kernel, problem, tensors->tensors(), shapes, place);
   if (!run) return run.error();
+  if (kernel.prepare != nullptr)
+    if (Status ready = kernel.prepare(problem); !ready) return ready.error();
   const LaunchPlan plain = kernel.plan(problem, tensors->tensors());
   if (Status ran = run_once(plain); !ran) return ran.error();  // fills S and P, which later launches read
   if (Status timed = time_launches(plain, *run, request.repeats, result); !timed) return timed.error();

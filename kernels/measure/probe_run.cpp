@@ -31,7 +31,9 @@ Result<ProbeRun> ProbeRun::make(const KernelInfo& kernel, const AttentionProblem
   ProbeRun run;
   std::vector<ProbeBuffers> addresses;
   const ProbeShape& own_rows = shapes[static_cast<std::size_t>(row_launch_of(shapes))];
-  const std::int64_t plane = place.block / own_rows.blocks_a_plane(), query = own_rows.first_row(place.block) + place.row;
+  const auto [plane, query] = own_rows.row_of(place.block, place.row);
+  if (kernel.prepare_probed != nullptr)
+    if (Status ready = kernel.prepare_probed(problem); !ready) return ready.error();
   for (const ProbeShape& shape : shapes) {
     const std::int64_t roles = std::ssize(shape.roles);
     const std::int64_t slot_bytes = (roles > 0 ? roles * role_words : shape.warps * (shape.iterations + 1) * probe_events) * word;

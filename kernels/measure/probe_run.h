@@ -23,7 +23,7 @@ struct ProbedPlace {
 
 class ProbeRun {
  public:
-  /// Errors  out of device memory.
+  /// Errors  out of device memory; those of compiling a kernel for the request
   static Result<ProbeRun> make(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors,
                                std::span<const ProbeShape> shapes, const ProbedPlace& place);
 

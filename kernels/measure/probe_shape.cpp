@@ -16,6 +16,7 @@ constexpr ProbeStage flash1_stages[] = {load, scores, softmax, product, store};
 constexpr ProbeStage scores_stages[] = {load, scores, store};
 constexpr ProbeStage softmax_stages[] = {load, softmax, store};
 constexpr ProbeStage output_stages[] = {wait, copy, product};
+constexpr ProbeStage flash1_backward_stages[] = {load, pairs, store};
 constexpr ProbeStage row_dot_stages[] = {row_dots};
 constexpr ProbeStage convert_stages[] = {convert};
 // With d = 64 a warp has all queries of its keys; with d = 128 two warps share them.
@@ -47,12 +48,17 @@ std::int64_t ProbeShape::first_row(std::int64_t block) const {
 
 std::int64_t ProbeShape::rows(std::int64_t block) const {
   const std::int64_t first = first_row(block), tile_end = std::min((first / tile_rows + 1) * tile_rows, seq_q);
-  return std::clamp<std::int64_t>(tile_end - first, 0, group_rows);
+  return std::clamp<std::int64_t>(tile_end - first, 0, group_rows) * planes_of_block;
 }
 
 std::pair<std::int64_t, std::int64_t> ProbeShape::place_of(std::int64_t plane, std::int64_t query) const {
   const std::int64_t groups = ceil_div(tile_rows, group_rows), in_tile = query % tile_rows;
-  return {plane * blocks_a_plane() + query / tile_rows * groups + in_tile / group_rows, in_tile % group_rows};
+  return {plane / planes_of_block * blocks_a_plane() + query / tile_rows * groups + in_tile / group_rows,
+          plane % planes_of_block * seq_q + in_tile % group_rows};
+}
+
+std::pair<std::int64_t, std::int64_t> ProbeShape::row_of(std::int64_t block, std::int64_t row) const {
+  return {block / blocks_a_plane() * planes_of_block + row / seq_q, first_row(block) + row % seq_q};
 }
 
 std::vector<ProbeShape> flash2_probe_shapes(const AttentionProblem& p, const TileShape& tile) {
@@ -63,6 +69,14 @@ std::vector<ProbeShape> flash2_probe_shapes(const AttentionProblem& p, const Til
 std::vector<ProbeShape> flash1_probe_shapes(const AttentionProblem& p, const TileShape& tile) {
   const std::int64_t keys = key_tiles(p, tile);
   return {{"attention", 4, p.query_planes(), keys * query_tiles(p, tile), flash1_stages, keys, p.seq_q, p.seq_q, p.seq_q}};
+}
+
+std::vector<ProbeShape> flash1_backward_probe_shapes(const AttentionProblem& p, const TileShape& tile) {
+  const std::int64_t group = p.heads / p.kv_heads, pairs_of_tiles = key_tiles(p, tile) * group * query_tiles(p, tile);
+  ProbeShape shape{"gradients", 8, p.kv_planes(), pairs_of_tiles, flash1_backward_stages, 0, p.seq_q, p.seq_q, p.seq_q};
+  shape.planes_of_block = group;
+  shape.keys = p.seq_kv;
+  return {shape};
 }
 
 std::vector<ProbeShape> standard_probe_shapes(const AttentionProblem& p, const TileShape& tile) {

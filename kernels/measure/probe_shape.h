@@ -24,19 +24,25 @@ struct ProbeShape {
 
   std::span<const std::string_view> roles;  // of a kernel whose warps have roles: instead of `warps` and `stages`
   bool blocks_stay = false;                 // a block has many tiles
+  std::int64_t planes_of_block = 1;         // more: a block has all rows of so many planes, one plane after the other
   std::int64_t keys = 0;                    // of a backward kernel: the blocks of this launch record a row's pairs with all keys
 
   std::int64_t blocks_a_plane() const;
-  std::int64_t first_row(std::int64_t block) const;  // within its plane
-  std::int64_t rows(std::int64_t block) const;       // 0 for an idle block
+  std::int64_t rows(std::int64_t block) const;  // 0 for an idle block
   /// Returns the block that owns a row of a plane, and the row's index within the block.
   std::pair<std::int64_t, std::int64_t> place_of(std::int64_t plane, std::int64_t query) const;
+  /// Returns the plane of a block's row, and the row within the plane.
+  std::pair<std::int64_t, std::int64_t> row_of(std::int64_t block, std::int64_t row) const;
+
+ private:
+  std::int64_t first_row(std::int64_t block) const;  // within its plane
 };
 
 // The rows of the kernel table point to these.
 std::vector<ProbeShape> standard_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 std::vector<ProbeShape> flash1_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 std::vector<ProbeShape> flash2_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
+std::vector<ProbeShape> flash1_backward_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 std::vector<ProbeShape> flash2_backward_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 std::vector<ProbeShape> deterministic_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 std::vector<ProbeShape> two_pass_probe_shapes(const AttentionProblem& problem, const TileShape& tile);

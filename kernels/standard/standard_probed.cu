@@ -1,4 +1,5 @@
 // The three launches of standard with the probe compiled in (kernels/common/probe.cuh).
+#include "kernels/common/probe_layout.h"
 #include "kernels/matmul_tiled/scores_kernel.cuh"
 #include "kernels/standard/output_kernel.cuh"
 #include "kernels/standard/rows_kernel.cuh"

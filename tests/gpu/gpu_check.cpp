@@ -171,14 +171,15 @@ bool check_all(const Options& options) {
     for (int i = 0; i < options.shapes; ++i) {
       AttentionProblem problem = random_problem(engine, kernel, options.tiny);
       std::string expressions;
-      if (kernel.takes_masks && kernel.pass == Pass::backward && i % 2 == 1) {
+      const bool takes_expressions = kernel.takes_masks && !options.probed;  // a probe follows plain scores
+      if (takes_expressions && kernel.pass == Pass::backward && i % 2 == 1) {
         const TableScore& score = table_scores()[static_cast<std::size_t>(i / 2) % table_scores().size()];
         const std::string mask = engine() % 2 == 0 ? "q + 40 >= kv && (kv + h) % 7 != 3" : "";
         const bool in_order = score.can_be_ordered && engine() % 2 == 0;
         if (const Status taken = take_tables(problem, score, mask, in_order); !taken)
           return fmt::print("{}\n", taken.error().sentence.text()), false;
         expressions = fmt::format(" mask '{}' score '{}' with table gradients{}", mask, score.score, in_order ? " in order" : "");
-      } else if (kernel.takes_masks) {
+      } else if (takes_expressions) {
         expressions = draw_expressions(engine, problem);
       }
       if (kernel.takes_pages && i % 2 == 1) draw_pages(engine, kernel, problem);

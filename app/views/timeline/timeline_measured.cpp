@@ -159,10 +159,12 @@ std::string provenance(const KnownProbe& known, const View& view) {
   return text;
 }
 
-/// Returns whether a stage of a backward kernel belongs to one pair of tiles.
-bool is_of_pair(ProbeStage stage) {
+/// Returns whether a stage of a backward kernel belongs to one pair of tiles. With one launch, as in flash1_backward, dQ is stored
+/// after each.
+bool is_of_pair(ProbeStage stage, std::size_t launches) {
   using enum ProbeStage;
-  return stage == wait || stage == pairs || stage == other_half || stage == d_q_part;
+  return stage == wait || stage == load || stage == pairs || stage == other_half || stage == d_q_part ||
+         (stage == store && launches == 1);
 }
 
 /// Names the loop iteration. A block of several query tiles, as in flash1, visits them all per key tile; blocks of S and of its
@@ -173,7 +175,8 @@ std::string turn_text(const Simulation& simulation, const ProbeResult& probe, co
   const std::optional<Domain> domain = simulation.program->domain_of(block.launch, block.block);
   const bool is_last = block.launch + 1 == static_cast<int>(probe.launches.size());
   const bool owns_keys = domain && domain->axis == Axis::key;
-  const bool looped = probe.pairs.empty() ? probe.launches.size() == 1 || is_last : owns_keys && is_of_pair(interval.stage);
+  const bool looped =
+      probe.pairs.empty() ? probe.launches.size() == 1 || is_last : owns_keys && is_of_pair(interval.stage, probe.launches.size());
   if (!looped) return tr("the whole tile");
   if (owns_keys) return say(tr("query tile visit {} of the thread block"), interval.iteration);
   const std::int64_t query_tiles = domain && domain->axis == Axis::query ? ceil_div(domain->count, probe.tile.block_q) : 1;

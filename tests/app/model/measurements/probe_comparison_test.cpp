@@ -75,8 +75,9 @@ std::shared_ptr<const KnownProbe> synthetic_pairs(const std::string& kernel, boo
   probe.problem.seq_q = probe.problem.seq_kv = 384;
   probe.problem.pass = Pass::backward;
   probe.problem.causal = causal;
-  probe.tile = {64, 128};
-  probe.launches.resize(kernel == "flash2_backward_two_pass" ? 2 : 3, {"of the kernel", 1000, 1100});
+  const bool is_flash1 = kernel == "flash1_backward", has_two = kernel == "flash2_backward_two_pass" || kernel == "flex_backward";
+  probe.tile = is_flash1 ? TileShape{64, 64} : TileShape{64, 128};
+  probe.launches.resize(is_flash1 ? 1 : has_two ? 2 : 3, {"of the kernel", 1000, 1100});
   probe.plane = 1;
   probe.query = 300;
   probe.seed = known.inputs.seed = seed;
@@ -102,7 +103,8 @@ Session::Start start_of(const std::shared_ptr<const KnownProbe>& known) {
 }  // namespace
 
 TEST_CASE("probe comparison: the machine's S, P, dP and dS of a row are those of float64, from the blocks of all its keys") {
-  for (const std::string kernel : {"flash2_backward", "flash2_backward_two_pass", "flash2_backward_deterministic"})
+  for (const std::string kernel :
+       {"flash1_backward", "flash2_backward", "flash2_backward_two_pass", "flash2_backward_deterministic", "flex_backward"})
     for (const bool causal : {false, true}) {
       CAPTURE(kernel);
       const auto known = synthetic_pairs(kernel, causal, 3);
