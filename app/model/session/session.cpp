@@ -32,13 +32,10 @@ int background_threads(bool threads) {
 }  // namespace
 
 Session::State::State(Start start)
-    : load_gpu(start.load_gpu),
-      load_text(start.load_text),
-      load_table(start.load_table),
-      first_step(start.step),
-      save_text(start.save_text),
-      clock(std::move(start.clock)),
-      time_of_day(std::move(start.time_of_day)),
+    : files{start.load_gpu, start.load_text, start.load_table, start.save_text},
+      clock{std::move(start.clock), std::move(start.time_of_day)},
+      glossary(start.glossary != nullptr ? std::move(start.glossary) : std::make_shared<const Glossary>()),
+      next{.first_step = start.step},
       counters_to_import(std::move(start.counters)),
       worker(
           {start.threads, std::move(start.wake), [this](const Error& error) { workspace.notify(error); }, std::move(start.told)}),
@@ -46,7 +43,6 @@ Session::State::State(Start start)
                background_threads(start.threads)),
       pinned(worker, start.load_gpu),
       calibration(worker, std::move(start.calibrator), std::move(start.own_gpus), start.save_text),
-      glossary(start.glossary != nullptr ? std::move(start.glossary) : std::make_shared<const Glossary>()),
       export_job(std::move(start.program)),
       lessons({worker, playback, requested, workspace, measured}, std::move(start.lessons), std::move(start.lessons_done),
               std::move(start.lesson_scores), start.offer_lessons, start.load_gpu),
@@ -62,7 +58,7 @@ Session::State::State(Start start)
   workspace.language = std::move(start.language);
   workspace.center = start.center;
   if (start.swept) studies.take(*start.swept, start.sweep_quantity);
-  if (clock) ticked_at = clock();
+  clock.ticked_at = clock.now();
   if (start.deck != nullptr) {
     lecture.take(*start.deck, std::move(start.deck_path));
     lecture.go(std::min(start.scene, lecture.count() - 1));
@@ -85,12 +81,12 @@ void Session::State::simulate_again(std::string control, std::vector<std::shared
 }
 
 void Session::State::submit(Asked wanted, std::vector<std::shared_ptr<const Simulation>> known) {
-  wanted.number = ++requests;
-  wanted.gesture = gesture;
+  wanted.number = ++counted.asked;
+  wanted.gesture = undo.gesture;
   std::vector<std::int64_t> steps;  // that may be shown first
   if (!playback.empty()) steps.push_back(playback.chosen().step);
-  if (!opened && first_step) steps.push_back(*first_step);
-  const WindowState* const coming = opening_state && opening_state->number == requests ? opening_state->state.get() : nullptr;
+  if (!next.opened && next.first_step) steps.push_back(*next.first_step);
+  const WindowState* const coming = opening_state && opening_state->number == counted.asked ? opening_state->state.get() : nullptr;
   if (coming != nullptr)
     if (const auto* step = std::get_if<WindowState::Step>(&coming->position)) steps = {step->number};
   worker.submit(
@@ -108,10 +104,10 @@ void Session::State::submit(Asked wanted, std::vector<std::shared_ptr<const Simu
 }
 
 void Session::State::take_delivered(const Asked& asked, const std::optional<Error>& error, const std::vector<Arrival>& arrivals) {
-  over = std::max(over, asked.number);
-  ++revision;
+  counted.over = std::max(counted.over, asked.number);
+  ++undo.revision;
   // It had ended before the user cancelled: the picture stays, unless there is none.
-  if (asked.number <= cancelled && !playback.empty()) return;
+  if (asked.number <= counted.cancelled && !playback.empty()) return;
   const bool opens = opening_state && opening_state->number == asked.number;
   // The race of an older request says nothing about a newer one that races.
   const bool newest = asked.race == requested.race && same_request(asked.request, requested.request);
@@ -124,14 +120,14 @@ void Session::State::take_delivered(const Asked& asked, const std::optional<Erro
     if (const Status there = check_position(*opening_state->state, simulations); !there) return refuse_opening(there.error());
     const OpeningState arrived = *std::exchange(opening_state, std::nullopt);
     take_state(*arrived.state, arrived.asked);
-    going_to_position = arrived.state->position;
-    position_from = arrived.number;
-    opened = false;  // nothing of what was shown before says where to stand
-    first_step.reset();
-    missed_step.reset();
+    next.position = arrived.state->position;
+    next.position_from = arrived.number;
+    next.opened = false;  // nothing of what was shown before says where to stand
+    next.first_step.reset();
+    next.missed_step.reset();
   }
   requested.keep_good(asked.request, asked.race, asked.gpu_source, asked.gpu_base);
-  if (requests == cancelled) requested.back_to_good();
+  if (counted.asked == counted.cancelled) requested.back_to_good();
   workspace.settle();
   if (arrivals.back().mask_shows_nothing) workspace.notify(Notice::mask_shows_nothing);
   take_simulations(arrivals, asked.gesture);
@@ -139,7 +135,7 @@ void Session::State::take_delivered(const Asked& asked, const std::optional<Erro
   const bool by_control = !opens && !asked.control.empty() && asked.control != "focus_sm";
   const auto runs = playback.chosen().simulation->trace->runs();
   if (by_control && newest && playback.last_step() == 0 && !runs.empty()) (*this)(SetFocusSm{runs.front().sm});
-  if (asked.number >= position_from) take_position(std::exchange(going_to_position, {}));
+  if (asked.number >= next.position_from) take_position(std::exchange(next.position, {}));
 }
 
 void Session::State::refused(const Error& error, const std::string& control) {
@@ -154,8 +150,9 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals, std:
   const std::int64_t shown_step = playback.empty() ? 0 : playback.chosen().step;
   const bool was_last = !playback.empty() && shown_step == playback.last_step();
   // Unless the playhead was moved since, it goes back to the step that a shorter run of the same gesture did not have.
-  const bool is_missed = missed_step && asked_by != 0 && missed_step->gesture == asked_by && missed_step->shown == shown_step;
-  const std::int64_t old_step = is_missed ? missed_step->wanted : shown_step;
+  const bool is_missed =
+      next.missed_step && asked_by != 0 && next.missed_step->gesture == asked_by && next.missed_step->shown == shown_step;
+  const std::int64_t old_step = is_missed ? next.missed_step->wanted : shown_step;
   const double old_cycle = playback.goal();
   std::vector<Runner> runners;
   for (const Arrival& arrival : arrivals)
@@ -164,25 +161,25 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals, std:
   const Runner& chosen = playback.chosen();
   const bool same_program = !left.empty() && left.back().simulation->request.algorithm == chosen.simulation->request.algorithm &&
                             left.back().simulation->request.gpu.id == chosen.simulation->request.gpu.id;
-  const bool keep_clock = opened && same_program && ((was_race && playback.race()) || only_focus_differs(left, chosen));
+  const bool keep_clock = next.opened && same_program && ((was_race && playback.race()) || only_focus_differs(left, chosen));
   sms.show(left, playback.runners());
   derived.show(arrivals, std::move(left));
 
   std::int64_t step = arrivals.back().opening_step;
-  if (!opened && first_step) step = *first_step;
+  if (!next.opened && next.first_step) step = *next.first_step;
   const std::int64_t last = playback.last_step();
-  if (opened && same_program && (old_step <= last || was_last)) step = old_step;
-  opened = true;
+  if (next.opened && same_program && (old_step <= last || was_last)) step = old_step;
+  next.opened = true;
   keep_clock ? playback.set_cycle(std::min(old_cycle, playback.end_cycle()))
              : playback.set_step(std::clamp<std::int64_t>(step, 0, last), 0);
-  missed_step.reset();
-  if (same_program && !keep_clock && old_step > last) missed_step = {old_step, playback.chosen().step, asked_by};
+  next.missed_step.reset();
+  if (same_program && !keep_clock && old_step > last) next.missed_step = {old_step, playback.chosen().step, asked_by};
 
   if (workspace.range && workspace.range->from >= playback.end_cycle()) workspace.range.reset();
   say_misfit();
   if (!counters_to_import.empty()) import_counters_of(std::exchange(counters_to_import, {}));
-  if (going_to_probe) go_to_probe();
-  if (going_to_block && going_to_block->sm == chosen.focus_sm) go_to_block();
+  if (next.probe) go_to_probe();
+  if (next.block && next.block->sm == chosen.focus_sm) go_to_block();
 }
 
 void Session::State::say_misfit() {
@@ -204,8 +201,7 @@ void Session::State::tick(double seconds) {
   derived.free_retired();
   measured.take_finished();
   // A notice goes away while nothing moves, too.
-  const double now = clock ? clock() : 0;
-  workspace.tick(clock ? std::max(0.0, now - std::exchange(ticked_at, now)) : seconds);
+  workspace.tick(clock.passed(seconds));
   export_job.tick();
   calibration.tick();
   if (std::string path = calibration.take_new_file(); !path.empty()) requested.add_gpu(std::move(path));
@@ -235,7 +231,7 @@ void Session::State::tick(double seconds) {
   studies.ask_race(baseline, candidate, known);
   study_view = studies.view();
   derived.publish(sms);
-  if (playback.playing()) ++revision;
+  if (playback.playing()) ++undo.revision;
   note_state();
   tick_lecture();
 }
@@ -249,10 +245,10 @@ void Session::apply(const Command& command) {
   if (moves_playhead(command)) state_->lessons.stop_reveal();
   if (changes_of(command) != Changes::nothing) {
     if (state_->opening_state) state_->settle_opening();
-    state_->last_gesture = state_->gesture;
-    state_->unnoted_change |= !moves_playhead(command);
+    state_->undo.last_gesture = state_->undo.gesture;
+    state_->undo.unnoted_change |= !moves_playhead(command);
   }
-  ++state_->revision;
+  ++state_->undo.revision;
   std::visit(*state_, command);
 }
 
@@ -276,7 +272,7 @@ bool Session::end_within(std::chrono::milliseconds most) {
 }
 
 void Session::set_gesture(std::int64_t gesture) {
-  state_->gesture = gesture;
+  state_->undo.gesture = gesture;
 }
 
 SessionView Session::view() const {
@@ -302,9 +298,9 @@ SessionView Session::State::view() const {
   view.work = worker.view(Queue::shown);
   view.background_work = worker.view(Queue::background);
   view.opening = opening_state.has_value();
-  view.can_undo = history.can_undo();
-  view.can_redo = history.can_redo();
-  view.revision = revision;
+  view.can_undo = undo.history.can_undo();
+  view.can_redo = undo.history.can_redo();
+  view.revision = undo.revision;
   view.lecture = &lecture;
   return view;
 }

@@ -87,14 +87,14 @@ class Session {
   void set_gesture(std::int64_t gesture);
   /// Takes finished work in and moves the playhead by `seconds` of wall time. Never blocks when there are threads.
   void tick(double seconds);
-  /// True when something moves, so that the window need not redraw at rest.
+  /// Returns whether something moves, so that the window need not redraw at rest.
   bool animating() const;
   /// Waits until no work is under way.
   void finish();
   /// Cancels all work and waits at most `most` for it to end. Returns whether it has.
   bool end_within(std::chrono::milliseconds most);
 
-  /// What the panels read until the next tick() or apply().
+  /// Returns what the panels read until the next tick() or apply().
   SessionView view() const;
 
  private:

@@ -73,8 +73,8 @@ void Session::State::operator()(const SetRace& command) {
 }
 
 void Session::State::operator()(const SetGpu& command) {
-  if (load_gpu == nullptr) return;
-  Result<GpuSpec> loaded = load_gpu(command.id_or_path);
+  if (files.load_gpu == nullptr) return;
+  Result<GpuSpec> loaded = files.load_gpu(command.id_or_path);
   if (!loaded) return workspace.refuse("gpu", loaded.error());
   requested.set_gpu(command.id_or_path, std::move(*loaded));
   simulate_again("gpu");
@@ -126,8 +126,8 @@ void Session::State::operator()(const SetKeyOrder& command) {
 void Session::State::operator()(const OpenCase& command) {
   std::optional<GpuSpec> other;
   if (command.gpu != requested.request.gpu.id || !unchanged(requested.request.gpu)) {
-    if (load_gpu == nullptr) return;
-    Result<GpuSpec> loaded = load_gpu(command.gpu);
+    if (files.load_gpu == nullptr) return;
+    Result<GpuSpec> loaded = files.load_gpu(command.gpu);
     if (!loaded) return workspace.refuse("gpu", loaded.error());
     other = std::move(*loaded);
   }
@@ -158,8 +158,8 @@ void Session::State::operator()(const SetMasking& command) {
 void Session::State::operator()(const SetMaskTable& command) {
   MaskChoice choice = requested.request.masking;
   std::erase_if(choice.tables, [&](const auto& table) { return table->name == command.name; });
-  if (!command.path.empty() && load_table != nullptr) {
-    Result<CapturedTable> table = load_table(command.name, command.path);
+  if (!command.path.empty() && files.load_table != nullptr) {
+    Result<CapturedTable> table = files.load_table(command.name, command.path);
     if (!table) return workspace.refuse("table", table.error());
     choice.tables.push_back(std::make_shared<const CapturedTable>(std::move(*table)));
   }
@@ -196,8 +196,8 @@ void Session::State::operator()(const SetMatrix& command) {
   const std::string control = fmt::format("inputs.{}", name_of(command.tensor));
   std::string text = command.text;
   Sentence origin = phrase("the matrix typed for {}", name_of(command.tensor));
-  if (!text.empty() && command.is_path && load_text != nullptr) {
-    Result<std::string> read = load_text(command.text);
+  if (!text.empty() && command.is_path && files.load_text != nullptr) {
+    Result<std::string> read = files.load_text(command.text);
     if (!read) return workspace.refuse(control, read.error());
     origin = command.text;
     text = std::move(*read);
@@ -252,14 +252,14 @@ void Session::State::operator()(const SetGrain& command) {
 void Session::State::operator()(const FocusBlock& command) {
   if (playback.empty()) return;
   playback.stop();
-  going_to_block = command;
+  next.block = command;
   if (command.sm != playback.chosen().focus_sm) (*this)(SetFocusSm{command.sm});
   if (playback.chosen().focus_sm == command.sm) go_to_block();
 }
 
 /// Only what that SM kept in focus has steps; of a block beyond what the trace could keep the clock goes to its start.
 void Session::State::go_to_block() {
-  const FocusBlock goal = *std::exchange(going_to_block, std::nullopt);
+  const FocusBlock goal = *std::exchange(next.block, std::nullopt);
   const Runner& runner = playback.chosen();
   const Trace& trace = *runner.simulation->trace;
   const auto run = find_run(trace, goal.launch, goal.block, goal.start);
@@ -280,7 +280,7 @@ void Session::State::operator()(const ShowProbe&) {
   if (run == runs.end()) return workspace.notify(Notice::block_not_in_trace);
   playback.stop();
   workspace.choose_row(compared->row);
-  going_to_probe = true;
+  next.probe = true;
   const int sm = run->sm;
   if (sm != playback.chosen().focus_sm) (*this)(SetFocusSm{sm});
   if (playback.chosen().focus_sm == sm) go_to_probe();
@@ -288,7 +288,7 @@ void Session::State::operator()(const ShowProbe&) {
 
 /// To the first step of the row at which m, l and alpha are there, past the first tile where there is one.
 void Session::State::go_to_probe() {
-  going_to_probe = false;
+  next.probe = false;
   const ProbeComparison* const compared = measured.view().compared;
   if (compared == nullptr) return;
   const Runner& runner = playback.chosen();
@@ -394,8 +394,8 @@ void Session::State::operator()(const ImportCounters& command) {
 
 /// Returns which metrics the file lacks.
 std::optional<Sentence> Session::State::import_counters_of(const std::string& path) {
-  if (load_text == nullptr) return std::nullopt;
-  const Result<std::string> text = load_text(path);
+  if (files.load_text == nullptr) return std::nullopt;
+  const Result<std::string> text = files.load_text(path);
   if (!text) {
     workspace.notify(text.error());
     return std::nullopt;
@@ -439,10 +439,10 @@ void Session::State::operator()(const CancelWork&) {
   derived.forget_requests();
   measured.forget_requests();
   sms.cancel();
-  going_to_block.reset();
+  next.block.reset();
   opening_state.reset();
-  going_to_position = {};
-  cancelled = requests;
+  next.position = {};
+  counted.cancelled = counted.asked;
   if (playback.empty()) return workspace.refuse("", refuse("Nothing is simulated: change a setting to begin again"));
   requested.back_to_good();
   workspace.message.reset();

@@ -12,7 +12,7 @@ void Session::State::open_scene(int index, bool from_behind) {
   lessons.set_aside(settled_state());
   before_lesson.reset();  // the scene before is a key away
   lecture.go(index);
-  if (lecture_since < 0) lecture_since = clock ? clock() : 0;
+  timer.start(clock.now());
   if (const auto& page = lecture.shown()->lesson) {
     auto shown = lessons.open(page->lesson, page->page);
     if (shown) return show_scene(std::move(*shown));
@@ -24,10 +24,10 @@ void Session::State::open_scene(int index, bool from_behind) {
 }
 
 void Session::State::tick_lecture() {
-  if (time_of_day) lecture.clock = time_of_day();
-  if (!clock) return;
-  if (workspace.present && lecture_since < 0) lecture_since = clock();
-  lecture.seconds = lecture_since >= 0 ? clock() - lecture_since : 0;
+  if (clock.time_of_day) lecture.clock = clock.time_of_day();
+  if (!clock.seconds) return;
+  if (workspace.present) timer.start(clock.now());
+  lecture.seconds = timer.since ? clock.now() - *timer.since : 0;
 }
 
 void Session::State::operator()(const SetBlank& command) {
@@ -35,8 +35,8 @@ void Session::State::operator()(const SetBlank& command) {
 }
 
 void Session::State::operator()(const OpenDeck& command) {
-  if (load_text == nullptr) return;
-  const Result<std::string> text = load_text(command.path);
+  if (files.load_text == nullptr) return;
+  const Result<std::string> text = files.load_text(command.path);
   if (!text) return workspace.refuse("deck", text.error());
   Result<Deck> deck = parse_deck(*text, command.path);
   if (!deck) return workspace.refuse("deck", deck.error());
@@ -46,8 +46,8 @@ void Session::State::operator()(const OpenDeck& command) {
 }
 
 void Session::State::operator()(const SaveDeck& command) {
-  if (save_text == nullptr) return;
-  if (const Status saved = save_text(command.path, format_deck(lecture.deck())); !saved)
+  if (files.save_text == nullptr) return;
+  if (const Status saved = files.save_text(command.path, format_deck(lecture.deck())); !saved)
     return workspace.refuse("deck", saved.error());
   if (workspace.message && workspace.message->control == "deck") workspace.message.reset();
   lecture.saved(command.path);
@@ -63,7 +63,7 @@ void Session::State::operator()(const ShowPresenter& command) {
 }
 
 void Session::State::operator()(const RestartTimer&) {
-  lecture_since = clock ? clock() : 0;
+  timer.since = clock.now();
   lecture.seconds = 0;
 }
 
@@ -91,7 +91,7 @@ void Session::State::operator()(const TurnPage& command) {
     return;
   }
   if (playback.empty()) return;
-  if (lecture_since < 0) lecture_since = clock ? clock() : 0;
+  timer.start(clock.now());
   if (lecture.count() == 0) return (*this)(Step{command.direction, playback.view().grain});
   // A scene that is still on its way is passed over.
   Lecture::Turn turn = opening_state ? Lecture::Turn::scene : lecture.turn(command.direction, playback.chosen().step);

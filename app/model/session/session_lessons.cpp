@@ -22,7 +22,7 @@ void Session::State::operator()(const OpenLesson& command) {
   if (!scene) return workspace.notify(scene.error());
   // From lesson to lesson it stays what it was.
   if (first) before_lesson = std::move(settled);
-  if (first) lecture_since = clock ? clock() : 0;  // lessons have a time of their own, all of them together
+  if (first) timer.since = clock.now();  // lessons have a time of their own, all of them together
   lecture.stop_asking();
   show_scene(std::move(*scene));
 }
@@ -45,7 +45,7 @@ void Session::State::operator()(const CloseLesson&) {
   if (lessons.view().lesson == nullptr) return;
   lessons.close();
   lecture.stop_asking();
-  lecture_since = -1;  // the lesson's time is over
+  timer.since.reset();  // the lesson's time is over
   const auto before = std::exchange(before_lesson, nullptr);
   // Opened on a lesson, the window has nothing to return to; still, no task's GPU stays by accident.
   if (before == nullptr) {

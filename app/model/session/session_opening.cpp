@@ -13,17 +13,17 @@ namespace tilescope {
 
 void Session::State::operator()(const OpenState& command) {
   if (command.state == nullptr) return;
-  last_gesture = -++openings;  // one entry of the history, whatever came a moment before
+  undo.last_gesture = -++undo.openings;  // one entry of the history, whatever came a moment before
   const WindowState& state = *command.state;
-  Result<StateRequest> asked = request_of(state, load_gpu);
+  Result<StateRequest> asked = request_of(state, files.load_gpu);
   if (!asked) return workspace.notify(asked.error());
-  const bool interrupts = simulating() && !opening_state, interrupted = opening_state && opening_state->interrupted;
+  const bool interrupts = counted.is_under_way() && !opening_state, interrupted = opening_state && opening_state->interrupted;
   const bool on_screen =
       !playback.empty() && state.race == requested.good_race && same_request(asked->request, requested.good_request);
   opening_state.reset();
-  going_to_block.reset();
-  going_to_probe = false;
-  going_to_position = {};
+  next.block.reset();
+  next.probe = false;
+  next.position = {};
 
   std::vector<std::shared_ptr<const Simulation>> known;
   if (on_screen) {
@@ -31,7 +31,7 @@ void Session::State::operator()(const OpenState& command) {
     for (const Runner& runner : playback.runners()) shown.push_back(runner.simulation);
     const auto focused = shown.back()->trace->focused_sms();
     const bool in_focus = std::find(focused.begin(), focused.end(), state.focus_sm) != focused.end();
-    if (in_focus && !simulating()) {
+    if (in_focus && !counted.is_under_way()) {
       if (const Status there = check_position(state, shown); !there) return workspace.notify(there.error());
       take_state(state, std::move(*asked));
       requested.keep_good(requested.request, state.race, requested.gpu_source, requested.gpu_base);
@@ -46,9 +46,9 @@ void Session::State::operator()(const OpenState& command) {
   }
 
   // The controls may have asked for the same: a session that was started on the state.
-  const bool under_way = simulating() && state.race == requested.race && state.focus_sm == requested.request.focus_sm &&
+  const bool under_way = counted.is_under_way() && state.race == requested.race && state.focus_sm == requested.request.focus_sm &&
                          same_request(asked->request, requested.request) && interrupts;
-  opening_state = OpeningState{command.state, std::move(*asked), under_way ? requests : requests + 1,
+  opening_state = OpeningState{command.state, std::move(*asked), under_way ? counted.asked : counted.asked + 1,
                                interrupted || (interrupts && !under_way)};
   const StateRequest& wanted = opening_state->asked;
   if (!under_way) submit({wanted.request, state.race, state.gpu, wanted.gpu_base, {}}, std::move(known));
@@ -103,8 +103,8 @@ void Session::State::take_position(const decltype(WindowState::position)& positi
 void Session::State::settle_opening() {
   const OpeningState settled = *std::exchange(opening_state, std::nullopt);
   take_state(*settled.state, settled.asked);
-  going_to_position = settled.state->position;
-  position_from = settled.number;
+  next.position = settled.state->position;
+  next.position_from = settled.number;
 }
 
 void Session::State::operator()(const OpenLink& command) {
@@ -114,31 +114,31 @@ void Session::State::operator()(const OpenLink& command) {
 }
 
 void Session::State::note_state() {
-  if (noted == revision || opening_state || simulating() || playback.empty()) return;
-  if (playback.playing() && !unnoted_change) return;  // the motion is one entry, at its end
-  noted = revision;
-  unnoted_change = false;
-  history.note(window_state_of(view()), {clock ? clock() : workspace.clock_seconds, std::exchange(last_gesture, 0)},
-               lecture.edition());
+  if (undo.noted == undo.revision || opening_state || counted.is_under_way() || playback.empty()) return;
+  if (playback.playing() && !undo.unnoted_change) return;  // the motion is one entry, at its end
+  undo.noted = undo.revision;
+  undo.unnoted_change = false;
+  undo.history.note(window_state_of(view()), {clock.now(workspace.clock_seconds), std::exchange(undo.last_gesture, 0)},
+                    lecture.edition());
 }
 
 void Session::State::open_entry(std::shared_ptr<const WindowState> state) {
   if (state == nullptr) return;
-  lecture.restore(history.deck());
+  lecture.restore(undo.history.deck());
   (*this)(OpenState{std::move(state)});
 }
 
 void Session::State::operator()(const Undo&) {
   playback.stop();
   // A request that was refused is no entry: the first undo takes the controls back to what is on screen.
-  const bool refused = !opening_state && !simulating() && history.now() != nullptr &&
+  const bool refused = !opening_state && !counted.is_under_way() && undo.history.now() != nullptr &&
                        (!same_request(requested.request, requested.good_request) || requested.race != requested.good_race);
-  open_entry(refused ? history.now() : history.undo());
+  open_entry(refused ? undo.history.now() : undo.history.undo());
 }
 
 void Session::State::operator()(const Redo&) {
   playback.stop();
-  open_entry(history.redo());
+  open_entry(undo.history.redo());
 }
 
 }  // namespace tilescope

@@ -1,7 +1,6 @@
 // Session::State: the session's objects, and what takes more than one of them.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,8 +13,8 @@
 #include "app/model/session/export_job.h"
 #include "app/model/session/opening.h"
 #include "app/model/session/session.h"
+#include "app/model/session/session_parts.h"
 #include "app/model/session/sm_findings.h"
-#include "app/model/state/undo_history.h"
 
 namespace tilescope {
 
@@ -25,46 +24,29 @@ struct Session::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
+  // What a person has asked for and how it is shown.
   Requested requested;
   Workspace workspace;
   Playback playback;
-  GpuLoader load_gpu = nullptr;
-  TextLoader load_text = nullptr;
-  TableLoader load_table = nullptr;
-  std::optional<std::int64_t> first_step;
-  /// A step that the run on screen does not have, and the one shown in its place. Only the gesture that took it away brings it
-  /// back: a number may be half typed, or taken back by Esc.
-  struct MissedStep {
-    std::int64_t wanted = 0, shown = 0, gesture = 0;
-  };
-  std::optional<MissedStep> missed_step;
-  bool opened = false;                       // the first simulation is there
-  int requests = 0, cancelled = 0;           // simulations asked for so far, and how many of them before the last CancelWork
-  int over = 0;                              // the last of them that was delivered, refused or cancelled
-  std::optional<FocusBlock> going_to_block;  // once its SM is in focus
-  bool going_to_probe = false;               // once its SM is in focus
-  /// A state on its way: nothing of it shows until simulation `number` is there.
-  struct OpeningState {
-    std::shared_ptr<const WindowState> state;
-    StateRequest asked;
-    int number = 0;
-    bool interrupted = false;  // it replaced a simulation that the controls had asked for
-  };
+
+  // What the session reaches of the machine.
+  Files files;
+  WallClock clock;
+  std::shared_ptr<const Glossary> glossary;
+
+  // Simulations and states on their way.
+  SimulationCount counted;
+  NextPlace next;
   std::optional<OpeningState> opening_state;
-  decltype(WindowState::position) going_to_position;  // with simulation `position_from`
-  int position_from = 0;
-  TextSaver save_text = nullptr;
-  std::function<double()> clock;
-  std::function<std::string()> time_of_day;
-  UndoHistory history;
-  std::uint64_t revision = 1, noted = 0;  // what may have changed the state, and how much of it the history has seen
-  bool unnoted_change = false;            // of anything but the position
-  std::int64_t openings = 0;
-  std::int64_t gesture = 0, last_gesture = 0;  // the present one, and that of the last change
-  Lecture lecture;
-  double ticked_at = 0;            // by `clock`
-  double lecture_since = -1;       // when the presenter's timer began; below 0: it has not
   std::string counters_to_import;  // a file that waits for the first simulation
+
+  // Undo, and what a lecture or a lesson goes back to.
+  UndoNotes undo;
+  Lecture lecture;
+  PresenterTimer timer;
+  std::shared_ptr<const WindowState> before_lesson;  // what was shown; null where nothing was
+
+  // What works on the worker, and what comes of it.
   Retired retired;
   Worker worker;
   SmFindings sms{worker, retired};
@@ -72,10 +54,8 @@ struct Session::State {
   Measured measured;
   Pinned pinned;
   Calibration calibration;
-  std::shared_ptr<const Glossary> glossary;
   ExportJob export_job;
   LessonPlayer lessons;
-  std::shared_ptr<const WindowState> before_lesson;  // what was shown; null where nothing was
   Studies studies;
   MaskStudy masks{worker};
   StudyView study_view;  // of this frame
@@ -104,7 +84,6 @@ struct Session::State {
   void tick(double seconds);
 
   // session_opening.cpp
-  bool simulating() const { return requests > std::max(over, cancelled); }
   void refuse_opening(const Error& error);
   /// Everything of the state but its position.
   void take_state(const WindowState& state, StateRequest asked);
@@ -115,7 +94,7 @@ struct Session::State {
   void operator()(const OpenLink& command);
   void operator()(const Undo& command);
   void operator()(const Redo& command);
-  /// The state that undo or redo came to, and its deck.
+  /// Opens the state that undo or redo came to, with its deck.
   void open_entry(std::shared_ptr<const WindowState> state);
   /// Lets the history see what is shown, where it is at rest.
   void note_state();
