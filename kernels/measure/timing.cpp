@@ -23,60 +23,88 @@ Result<DeviceMemory> flush_scratch(const DeviceInfo& device) {
   return DeviceMemory::allocate(scratch_of_l2 * device.l2_bytes);
 }
 
+namespace {
+
+/// One timed run of a kernel.
+struct Repeat {
+  double ms = 0;
+  ClockReading clock;
+  bool is_late = false;  // the host came late, so that idle time may have passed between the events
+};
+
+/// Times runs of one kernel between two events.
+class Repeater {
+ public:
+  Repeater(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors, const DeviceMemory& scratch,
+           const TimingOptions& options, Stopwatch& watch)
+      : kernel_(kernel), problem_(problem), tensors_(tensors), scratch_(scratch), options_(options), watch_(watch) {
+    const auto planned = kernel.plan == nullptr ? std::vector<PlannedLaunch>() : kernel.plan(problem, tensors);
+    launches_ = std::max<std::size_t>(planned.size(), 1);  // a library kernel counts as one
+    most_blocks_ = planned.empty() ? std::numeric_limits<std::int64_t>::max() : 0;
+    for (const PlannedLaunch& one : planned) most_blocks_ = std::max(most_blocks_, one.grid[0] * one.grid[1] * one.grid[2]);
+  }
+
+  Status run() const { return launch(kernel_, problem_, tensors_, nullptr); }
+  /// Times the kernel, or as many empty kernels as it has launches.
+  Result<Repeat> time(bool is_empty) {
+    // The kernel before the timed one also hides the host's launch time, so no launch latency falls between the events.
+    const Status before = options_.l2 == L2State::cold ? launch(plan_flush(scratch_), nullptr) : run();
+    if (!before) return before.error();
+    if (options_.gauge != nullptr)
+      if (Status begun = options_.gauge->begin(); !begun) return begun.error();
+    if (Status started = watch_.start(nullptr); !started) return started.error();
+    if (Status launched = is_empty ? run_empty() : run(); !launched) return launched.error();
+    if (Status ended = watch_.end(nullptr); !ended) return ended.error();
+    if (options_.gauge != nullptr)
+      if (Status ended = options_.gauge->end(); !ended) return ended.error();
+    Repeat repeat;
+    repeat.is_late = options_.l2 == L2State::cold && watch_.has_started();
+    if (options_.gauge != nullptr) {
+      const Result<ClockReading> clock = options_.gauge->read(most_blocks_);
+      if (!clock) return clock.error();
+      repeat.clock = *clock;
+    }
+    const Result<double> milliseconds = watch_.elapsed();
+    if (!milliseconds) return milliseconds.error();
+    repeat.ms = *milliseconds;
+    return repeat;
+  }
+
+ private:
+  Status run_empty() const {
+    for (std::size_t n = 0; n < launches_; ++n)
+      if (Status launched = launch(plan_empty(), nullptr); !launched) return launched.error();
+    return Done{};
+  }
+
+  const KernelInfo& kernel_;
+  const AttentionProblem& problem_;
+  const DeviceTensors& tensors_;
+  const DeviceMemory& scratch_;
+  const TimingOptions& options_;
+  Stopwatch& watch_;
+  std::size_t launches_ = 1;
+  std::int64_t most_blocks_ = 0;
+};
+
+}  // namespace
+
 Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors,
                            const DeviceMemory& scratch, const TimingOptions& options) {
   Result<Stopwatch> watch = Stopwatch::make();
   if (!watch) return watch.error();
+  Repeater repeater(kernel, problem, tensors, scratch, options, *watch);
   for (int i = 0; i < options.warm_ups; ++i)
-    if (Status launched = launch(kernel, problem, tensors, nullptr); !launched) return launched.error();
-  Timing timing;
-  const std::vector<PlannedLaunch> planned = kernel.plan == nullptr ? std::vector<PlannedLaunch>() : kernel.plan(problem, tensors);
-  const std::size_t launches = std::max<std::size_t>(planned.size(), 1);  // a library kernel counts as one
-  std::int64_t most_blocks = planned.empty() ? std::numeric_limits<std::int64_t>::max() : 0;
-  for (const PlannedLaunch& one : planned) most_blocks = std::max(most_blocks, one.grid[0] * one.grid[1] * one.grid[2]);
-  // The kernel before the timed one also hides the host's launch time, so no launch latency falls between the events.
-  struct Repeat {
-    double ms = 0;
-    ClockReading clock;
-    bool is_late = false;  // the host came late, so that idle time may have passed between the events
-  };
-  const auto once = [&](bool is_empty) -> Result<Repeat> {
-    const Status before =
-        options.l2 == L2State::cold ? launch(plan_flush(scratch), nullptr) : launch(kernel, problem, tensors, nullptr);
-    if (!before) return before.error();
-    if (options.gauge != nullptr)
-      if (Status begun = options.gauge->begin(); !begun) return begun.error();
-    if (Status started = watch->start(nullptr); !started) return started.error();
-    if (!is_empty) {
-      if (Status launched = launch(kernel, problem, tensors, nullptr); !launched) return launched.error();
-    } else {
-      for (std::size_t n = 0; n < launches; ++n)
-        if (Status launched = launch(plan_empty(), nullptr); !launched) return launched.error();
-    }
-    if (Status ended = watch->end(nullptr); !ended) return ended.error();
-    if (options.gauge != nullptr)
-      if (Status ended = options.gauge->end(); !ended) return ended.error();
-    Repeat repeat;
-    repeat.is_late = options.l2 == L2State::cold && watch->has_started();
-    if (options.gauge != nullptr) {
-      const Result<ClockReading> clock = options.gauge->read(most_blocks);
-      if (!clock) return clock.error();
-      repeat.clock = *clock;
-    }
-    const Result<double> milliseconds = watch->elapsed();
-    if (!milliseconds) return milliseconds.error();
-    repeat.ms = *milliseconds;
-    return repeat;
-  };
+    if (Status launched = repeater.run(); !launched) return launched.error();
   if (options.gauge != nullptr)
     for (int i = 0; i < empty_repeats; ++i) {
-      const Result<Repeat> empty = once(true);
+      const Result<Repeat> empty = repeater.time(true);
       if (!empty) return empty.error();
       if (!empty->is_late) options.gauge->add_overhead(empty->clock);
     }
   std::vector<Repeat> early, late;
   for (int i = 0; i < most_attempts * options.repeats && std::ssize(early) < options.repeats; ++i) {
-    const Result<Repeat> repeat = once(false);
+    const Result<Repeat> repeat = repeater.time(false);
     if (!repeat) return repeat.error();
     (repeat->is_late ? late : early).push_back(*repeat);
   }
@@ -84,6 +112,7 @@ Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& pro
     early = std::move(late);
     early.resize(std::min(early.size(), static_cast<std::size_t>(options.repeats)));
   }
+  Timing timing;
   for (const Repeat& repeat : early) {
     timing.repeats_ms.push_back(repeat.ms);
     if (options.gauge != nullptr) timing.repeats_hz.push_back(options.gauge->hertz(repeat.clock));

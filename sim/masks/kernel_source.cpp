@@ -127,6 +127,7 @@ class Writer {
     }
   }
 
+  /// Writes the struct. It can be called once.
   std::vector<KernelSourceLine> write();
 
  private:
@@ -187,6 +188,16 @@ class Writer {
   void declare(Scope scope, ValueType type, const std::string& name, const std::string& value, std::uint32_t column) {
     at(scope).lines.push_back({fmt::format("    const {} {} = {};", cuda_type(type), name, value), column});
   }
+  /// Returns the lines that keep the parts of a scope, in order of their words. `form` stores a value in a word.
+  std::vector<KernelSourceLine> stores_of(Scope scope, const std::map<Node, int>& words, const char* form);
+  void add(std::string line) { text_.push_back({std::move(line), 0}); }
+  void add_all(const std::vector<KernelSourceLine>& lines) { text_.insert(text_.end(), lines.begin(), lines.end()); }
+  /// Adds the function that computes and keeps the parts of a scope.
+  void add_keeping(std::string_view signature, Scope scope, const std::vector<KernelSourceLine>& stores);
+  /// Adds what a thread has of a row and of a column, and the functions that make it.
+  void add_row_and_column();
+  /// Adds the functions of an element, which return `result`.
+  void add_element(const std::string& result);
   /// The value of a part that changes with nothing.
   const ExprValue<float>& value_of(Node n) {
     if (values_.empty()) {
@@ -217,6 +228,7 @@ class Writer {
   std::string factor_;                    // where the value is a constant minus this times that reciprocal
   std::vector<std::vector<Node>> sines_;  // see sines_together()
   Place places_[6];
+  std::vector<KernelSourceLine> text_;
 };
 
 std::int64_t Writer::size_of(ExprName name) const {
@@ -582,39 +594,49 @@ std::vector<KernelSourceLine> Writer::write() {
   if (!is_mask_) sines_ = sines_together(e_);
   const std::string result = use(Scope::value, e_.root());
   // What is kept is found while the element is written; keeping it can need further uniforms.
-  std::vector<KernelSourceLine> stores[3];
-  const auto keep = [&](Scope scope, const std::map<Node, int>& words, std::size_t into, const char* form) {
-    std::vector<std::pair<int, Node>> order;
-    for (const auto& [n, word] : words) order.push_back({word, n});
-    std::sort(order.begin(), order.end());
-    for (const auto& [word, n] : order)
-      stores[into].push_back({fmt::format(fmt::runtime(form), word, to_word(node(n).type, use(scope, n))), node(n).column});
-  };
-  keep(Scope::rows, row_words_, 1, "    words[{} * stride] = {};");
-  keep(Scope::columns, column_words_, 2, "    held.value[{}] = {};");
-  keep(Scope::uniforms, uniform_words_, 0, "    words[{}] = {};");
+  const std::vector<KernelSourceLine> row_stores = stores_of(Scope::rows, row_words_, "    words[{} * stride] = {};");
+  const std::vector<KernelSourceLine> column_stores = stores_of(Scope::columns, column_words_, "    held.value[{}] = {};");
+  const std::vector<KernelSourceLine> uniform_stores = stores_of(Scope::uniforms, uniform_words_, "    words[{}] = {};");
 
-  std::vector<KernelSourceLine> text;
-  const auto add = [&](std::string line) { text.push_back({std::move(line), 0}); };
-  const auto add_all = [&](const std::vector<KernelSourceLine>& lines) { text.insert(text.end(), lines.begin(), lines.end()); };
   add(fmt::format("struct {} {{", name_of(made_)));
   add(fmt::format("  static constexpr bool present = true, has_reciprocal = {}, scales_raw = {}, has_factor = {};",
                   !exponent_.empty(), scales_raw_, !factor_.empty()));
   add(fmt::format("  static constexpr int uniforms = {}, rows = {}, columns = {};", uniform_words_.size(), row_words_.size(),
                   column_words_.size()));
   add(fmt::format("  struct ColumnWords {{ unsigned value[{}]; }};", std::max<std::size_t>(column_words_.size(), 1)));
-  add("  static __device__ __forceinline__ void set_uniforms(const FlexPlace& x, unsigned* words) {");
-  add_all(at(Scope::uniforms).lines);
-  add_all(stores[0]);
+  add_keeping("set_uniforms(const FlexPlace& x, unsigned* words)", Scope::uniforms, uniform_stores);
+  add_keeping("set_row(const FlexPlace& x, int q, unsigned* words, int stride)", Scope::rows, row_stores);
+  add_keeping("read_columns(const FlexPlace& x, int kv, ColumnWords& held)", Scope::columns, column_stores);
+  add_row_and_column();
+  add_element(result);
+  add("};");
+
+  KernelSource& source = captured_.source();
+  source.uniforms += static_cast<int>(uniform_words_.size());
+  source.rows += static_cast<int>(row_words_.size());
+  source.columns += static_cast<int>(column_words_.size());
+  if (made_ == KernelStruct::score) source.shares_reciprocals = !exponent_.empty();
+  return std::move(text_);
+}
+
+std::vector<KernelSourceLine> Writer::stores_of(Scope scope, const std::map<Node, int>& words, const char* form) {
+  std::vector<std::pair<int, Node>> order;
+  for (const auto& [n, word] : words) order.push_back({word, n});
+  std::sort(order.begin(), order.end());
+  std::vector<KernelSourceLine> stores;
+  for (const auto& [word, n] : order)
+    stores.push_back({fmt::format(fmt::runtime(form), word, to_word(node(n).type, use(scope, n))), node(n).column});
+  return stores;
+}
+
+void Writer::add_keeping(std::string_view signature, Scope scope, const std::vector<KernelSourceLine>& stores) {
+  add(fmt::format("  static __device__ __forceinline__ void {} {{", signature));
+  add_all(at(scope).lines);
+  add_all(stores);
   add("  }");
-  add("  static __device__ __forceinline__ void set_row(const FlexPlace& x, int q, unsigned* words, int stride) {");
-  add_all(at(Scope::rows).lines);
-  add_all(stores[1]);
-  add("  }");
-  add("  static __device__ __forceinline__ void read_columns(const FlexPlace& x, int kv, ColumnWords& held) {");
-  add_all(at(Scope::columns).lines);
-  add_all(stores[2]);
-  add("  }");
+}
+
+void Writer::add_row_and_column() {
   const auto add_fields = [&](const auto& fields) {
     for (const auto& [type, name] : fields) add(fmt::format("    {} {};", type, name));
   };
@@ -642,6 +664,9 @@ std::vector<KernelSourceLine> Writer::write() {
   add_all(at(Scope::column).lines);
   add("    return column;");
   add("  }");
+}
+
+void Writer::add_element(const std::string& result) {
   if (!exponent_.empty()) {
     add("  static __device__ __forceinline__ float exponent(const FlexPlace& x, const Row& row, const Column& column, float raw) "
         "{");
@@ -658,14 +683,6 @@ std::vector<KernelSourceLine> Writer::write() {
   add_all(at(Scope::value).lines);
   add(fmt::format("    return {};", result));
   add("  }");
-  add("};");
-
-  KernelSource& source = captured_.source();
-  source.uniforms += static_cast<int>(uniform_words_.size());
-  source.rows += static_cast<int>(row_words_.size());
-  source.columns += static_cast<int>(column_words_.size());
-  if (made_ == KernelStruct::score) source.shares_reciprocals = !exponent_.empty();
-  return text;
 }
 
 std::vector<KernelSourceLine> nothing(KernelStruct made) {

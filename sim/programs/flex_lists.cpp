@@ -158,14 +158,50 @@ std::shared_ptr<const TableValues> FlexLists::values() const {
   return std::make_shared<const ListValues>(mask_, transposed_);
 }
 
+namespace {
+
+TileRange cut(std::int64_t first, std::int64_t size, std::int64_t length) {
+  return {first, std::min(size, length - first)};
+}
+
+std::int64_t in_boxes(std::int64_t rows, std::int64_t box) {
+  return ceil_div(rows, box) * box;
+}
+
+/// Returns the bytes of entries [first, end) of a list of 4-byte numbers, in whole sectors.
+std::int64_t entry_bytes(std::int64_t first, std::int64_t end) {
+  return end > first ? (ceil_div(end * 4, sector_size) - first * 4 / sector_size) * sector_size : 0;
+}
+
+/// What a row of mask blocks shows.
+struct SeenInRow {
+  std::int64_t keys = 0, box_keys = 0, tiles = 0;
+  std::int64_t full = 0, partial = 0;  // blocks
+  std::int64_t first_key = -1, end_key = 0;
+};
+SeenInRow seen_in_row(const AttentionProblem& p, const TileShape& tile, const Mask& mask, std::int64_t plane,
+                      const TileRange& queries, std::int64_t block_kv, std::int64_t key_box) {
+  SeenInRow row;
+  for (std::int64_t first = 0; first < p.seq_kv; first += block_kv) {
+    const TileRange of = cut(first, block_kv, p.seq_kv);
+    const TileVisibility seen = mask.tile(plane, queries, of);
+    if (seen == TileVisibility::empty) continue;
+    row.keys += of.count;
+    if (row.first_key < 0) row.first_key = of.first;
+    row.end_key = of.end();
+    row.box_keys += in_boxes(of.count, key_box);
+    row.tiles += ceil_div(of.count, tile.block_kv);
+    ++(seen == TileVisibility::full ? row.full : row.partial);
+  }
+  return row;
+}
+
+}  // namespace
+
 FlexSums flex_sums(const AttentionProblem& p, const TileShape& tile, const Mask& mask, std::int64_t query_box,
                    std::int64_t key_box) {
   const TileShape block = p.has_mask() ? mask_block_of(p, tile) : tile;
   const std::int64_t cols = ceil_div(p.seq_kv, block.block_kv);
-  const auto cut = [](std::int64_t first, std::int64_t size, std::int64_t length) {
-    return TileRange{first, std::min(size, length - first)};
-  };
-  const auto in_boxes = [](std::int64_t rows, std::int64_t box) { return ceil_div(rows, box) * box; };
   const MaskPlanes by = mask.planes();
   const std::int64_t batches = by.by_batch ? p.batch : 1, heads = by.by_head ? p.heads : 1;
   FlexSums sums;
@@ -181,32 +217,15 @@ FlexSums flex_sums(const AttentionProblem& p, const TileShape& tile, const Mask&
     for (std::int64_t row = 0; row * block.block_q < p.seq_q; ++row) {
       const std::int64_t plane = list / heads * p.heads + list % heads;
       const TileRange queries = cut(row * block.block_q, block.block_q, p.seq_q);
-      std::int64_t keys = 0, box_keys = 0, tiles = 0, entries[2] = {};  // of full blocks, of partial ones
-      std::int64_t first_key = -1, end_key = 0;
-      for (std::int64_t col = 0; col < cols; ++col) {
-        const TileRange of = cut(col * block.block_kv, block.block_kv, p.seq_kv);
-        const TileVisibility seen = mask.tile(plane, queries, of);
-        if (seen == TileVisibility::empty) continue;
-        keys += of.count;
-        if (first_key < 0) first_key = of.first;
-        end_key = of.end();
-        box_keys += in_boxes(of.count, key_box);
-        tiles += ceil_div(of.count, tile.block_kv);
-        ++entries[seen == TileVisibility::full ? 0 : 1];
-      }
+      const SeenInRow seen = seen_in_row(p, tile, mask, plane, queries, block.block_kv, key_box);
       const std::int64_t query_tiles = ceil_div(queries.count, tile.block_q);
       sums.count_bytes += query_tiles * sector_size;
-      const auto list_bytes = [&](std::int64_t count) {
-        const std::int64_t first = (list * ceil_div(p.seq_q, block.block_q) + row) * cols * 4, end = first + count * 4;
-        return count == 0 ? 0 : query_tiles * (ceil_div(end, sector_size) - first / sector_size) * sector_size;
-      };
-      sums.full_bytes += list_bytes(entries[0]);
-      sums.partial_bytes += list_bytes(entries[1]);
-      if (keys == 0) continue;
-      if (p.page_size > 0) {
-        const std::int64_t first = first_key / p.page_size * 4, end = ceil_div(end_key, p.page_size) * 4;
-        sums.page_bytes += query_tiles * (ceil_div(end, sector_size) - first / sector_size) * sector_size;
-      }
+      const std::int64_t first_entry = (list * ceil_div(p.seq_q, block.block_q) + row) * cols;
+      sums.full_bytes += query_tiles * entry_bytes(first_entry, first_entry + seen.full);
+      sums.partial_bytes += query_tiles * entry_bytes(first_entry, first_entry + seen.partial);
+      if (seen.keys == 0) continue;
+      if (p.page_size > 0)
+        sums.page_bytes += query_tiles * entry_bytes(seen.first_key / p.page_size, ceil_div(seen.end_key, p.page_size));
       sums.rows += queries.count;
       for (std::int64_t first = 0; first < queries.count; first += tile.block_q) {
         const std::int64_t own = std::min(tile.block_q, queries.count - first), start = queries.first + first;
@@ -215,13 +234,13 @@ FlexSums flex_sums(const AttentionProblem& p, const TileShape& tile, const Mask&
           const std::int64_t sectors = ceil_div(place + start + own, places) - (place + start) / places;
           const std::int64_t bytes =
               planes_at[static_cast<std::size_t>(list)][static_cast<std::size_t>(place)] * sectors * sector_size;
-          pair_statistics += bytes * tiles;
+          pair_statistics += bytes * seen.tiles;
           own_statistics += bytes;
         }
       }
-      sums.keys += query_tiles * box_keys;
-      sums.rows_keys += queries.count * keys;
-      sums.rows_tiles += queries.count * tiles;
+      sums.keys += query_tiles * seen.box_keys;
+      sums.rows_keys += queries.count * seen.keys;
+      sums.rows_tiles += queries.count * seen.tiles;
     }
   const std::int64_t copies = p.query_planes() / (batches * heads);
   for (std::int64_t* sum : {&sums.rows, &sums.box_rows, &sums.keys, &sums.rows_keys, &sums.rows_tiles, &sums.partial_bytes,

@@ -247,6 +247,13 @@ class Standard final : public TileProgram {
   }
 
   void emit_softmax(std::int64_t block, BlockOperations& out) const;
+  struct SoftmaxBlock;
+  /// Turns to the `j`-th key tile that a softmax block visits.
+  void begin_softmax_tile(SoftmaxBlock& softmax, std::int64_t j, std::int64_t iteration) const;
+  /// Emits the first pass: the maximum and the sum of each row.
+  void emit_sums(SoftmaxBlock& softmax) const;
+  /// Emits the second pass. A kept row takes the S that the load at `first_load` + j * `stride` brought.
+  void emit_probabilities(SoftmaxBlock& softmax, std::int32_t first_load, std::int32_t stride) const;
 
   void emit_output(std::int64_t block, BlockOperations& out) const {
     const TileGrid& grid = plan_.grid;
@@ -277,20 +284,33 @@ class Standard final : public TileProgram {
   ScoreCost cost_;
 };
 
+/// What the two passes of a softmax block share.
+struct Standard::SoftmaxBlock {
+  BlockBuilder& b;
+  std::vector<KeyTile> key_tiles;
+  Overhead guards;           // of a row
+  std::int64_t at_once = 1;  // tiles that the threads fetch together
+
+  std::int64_t visited() const { return std::ssize(key_tiles); }
+  /// Returns the overhead of the rows of tile `j`. The last fetch costs its threads the same where half of them have nothing to do.
+  Overhead rows_of(std::int64_t j, const Overhead& half_empty_fetch) const {
+    return j + 1 == visited() && visited() % at_once != 0 ? guards + half_empty_fetch : guards;
+  }
+};
+
 void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
-  const TileGrid& grid = plan_.grid;
   const std::int64_t group = block % launches_[softmax_launch].grid_x;
   const std::int64_t i = group / groups_of_tile_;
   const TileRange rows = rows_of_group(group);
   const std::int64_t plane = block / launches_[softmax_launch].grid_x;
   BlockBuilder b(out, plan_, needs(softmax_launch), softmax_launch, block, BlockPlan::query_rows(plane, rows), tile_bits(tiles::s));
-  const std::vector<KeyTile> key_tiles = visits(plane, i);
-  const auto visited = static_cast<std::int64_t>(key_tiles.size());
+  SoftmaxBlock softmax{b, visits(plane, i), {}};
+  const std::int64_t visited = softmax.visited();
   if (visited == 0 || rows.count == 0) return;
   out.iterations = static_cast<std::int32_t>(2 * visited);
-  const auto place = [&](std::int64_t j) { return softmax_.kept ? j : 0; };  // a kept row has a place for each tile
   const auto rows_of_warp = static_cast<int>(softmax_.rows);
-  const Overhead guards = overhead_.guards_of_row * rows_of_warp + Overhead{.shared_round_trips = rows_of_warp / 2};
+  softmax.guards = overhead_.guards_of_row * rows_of_warp + Overhead{.shared_round_trips = rows_of_warp / 2};
+  softmax.at_once = tiles_in_registers(needs(softmax_launch), {softmax_.rows, tile_.block_kv});
   Overhead merges = overhead_.merges;
   if (ends_inside_warp_fetch(std::min(visited * tile_.block_kv, row_pitch(problem_.seq_kv, problem_.dtype))))
     merges += overhead_.parted_merge;
@@ -299,20 +319,26 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
   b.overhead(merges);
   b.fill(Line::init, tiles::l, 0.0F);
-  const std::int64_t at_once = tiles_in_registers(needs(softmax_launch), {softmax_.rows, tile_.block_kv});
-  // The last fetch of a row costs its threads the same where half of them have nothing to do.
-  const auto cut_short = [&](std::int64_t j) { return j + 1 == visited && visited % at_once != 0; };
-  const auto visit = [&](std::int64_t n) {
-    const std::int64_t j = key_tiles[static_cast<std::size_t>(n)].index;
-    b.keys(j, grid.keys(j));
-  };
-  std::int32_t seen = b.latest();
   const auto first_load = static_cast<std::int32_t>(out.operations.size());
-  for (std::int64_t j = 0; j < visited; ++j) {
-    visit(j);
-    b.iteration(j, place(j));
+  emit_sums(softmax);
+  // Every iteration of the first pass has as many operations, and starts with its load.
+  const auto stride = static_cast<std::int32_t>((static_cast<std::int64_t>(out.operations.size()) - first_load) / visited);
+  emit_probabilities(softmax, first_load, stride);
+}
+
+void Standard::begin_softmax_tile(SoftmaxBlock& softmax, std::int64_t j, std::int64_t iteration) const {
+  const std::int64_t tile = softmax.key_tiles[static_cast<std::size_t>(j)].index;
+  softmax.b.keys(tile, plan_.grid.keys(tile));
+  softmax.b.iteration(iteration, softmax_.kept ? j : 0);  // a kept row has a place for each tile
+}
+
+void Standard::emit_sums(SoftmaxBlock& softmax) const {
+  BlockBuilder& b = softmax.b;
+  std::int32_t seen = b.latest();
+  for (std::int64_t j = 0; j < softmax.visited(); ++j) {
+    begin_softmax_tile(softmax, j, j);
     // The threads fetch a few tiles at once, and the next ones only when they have seen these.
-    if (j % at_once == 0) seen = b.latest();
+    if (j % softmax.at_once == 0) seen = b.latest();
     b.load(Line::load_s, tiles::s, seen);
     b.asked_at_once(elements_per_warp_fetch);
     if (dense()) {
@@ -321,17 +347,18 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
       b.add(Line::add_mask, tiles::s, mask_tile);
     }
     b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
-    b.overhead(cut_short(j) ? guards + overhead_.half_empty_fetch : guards);
+    b.overhead(softmax.rows_of(j, overhead_.half_empty_fetch));
     b.exp(Line::exp_for_sum, tiles::p, tiles::s, tiles::m_new);
     b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
     b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
     b.copy(Line::keep_max, tiles::m, tiles::m_new);
   }
-  // Every iteration of pass 1 has as many operations, and starts with its load.
-  const auto stride = static_cast<std::int32_t>((static_cast<std::int64_t>(out.operations.size()) - first_load) / visited);
-  for (std::int64_t j = 0; j < visited; ++j) {
-    visit(j);
-    b.iteration(visited + j, place(j));
+}
+
+void Standard::emit_probabilities(SoftmaxBlock& softmax, std::int32_t first_load, std::int32_t stride) const {
+  BlockBuilder& b = softmax.b;
+  for (std::int64_t j = 0; j < softmax.visited(); ++j) {
+    begin_softmax_tile(softmax, j, softmax.visited() + j);
     if (softmax_.kept)
       b.select(tiles::s, first_load + static_cast<std::int32_t>(j) * stride);
     else
@@ -342,7 +369,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
       b.add(Line::add_mask, tiles::s, mask_tile);
     }
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m);
-    b.overhead(cut_short(j) ? guards + overhead_.half_empty_fetch : guards);
+    b.overhead(softmax.rows_of(j, overhead_.half_empty_fetch));
     b.divide(Line::divide, tiles::p, tiles::l);
     b.store(Line::store_p, tiles::p);
   }
