@@ -17,7 +17,7 @@ namespace tilescope {
 namespace {
 
 /// Adds ÷2, the number and ×2, as wide as the column.
-void draw_number(const Theme& theme, Commands& commands, LessonKeys& keys, const NumberControl& control) {
+void draw_number_control(const Theme& theme, Commands& commands, LessonKeys& keys, const NumberControl& control) {
   const NumberLimits& limits = control.limits;
   double value = control.value;
   const auto step = [&](const char* sign, bool possible, double next) {
@@ -84,7 +84,7 @@ void draw_task_field(const View& view, Commands& commands, LessonKeys& keys, con
   const Theme& theme = *view.theme;
   ImGui::PushID(key.c_str());
   if (const std::optional<NumberControl> number = number_control(view, key))
-    draw_number(theme, commands, keys, *number);
+    draw_number_control(theme, commands, keys, *number);
   else if (key == "block_order")
     draw_block_orders(view, commands, keys);
   else if (key == "algorithm")
