@@ -16,7 +16,7 @@ inline constexpr std::string_view minus_sign = "\u2212";
 
 /// Formats traffic in decimal units with three significant digits: "96 B", "18.4 MB", "1.02 GB".
 std::string format_bytes(Bytes bytes);
-/// The same of a number that need not be whole, such as a mean; the fraction is cut off.
+/// Returns the same of a number that need not be whole, such as a mean; the fraction is cut off.
 std::string format_bytes(double bytes);
 /// Formats traffic to the byte: "18 432 000 B".
 std::string format_exact_bytes(Bytes bytes);

@@ -13,7 +13,7 @@ namespace tilescope {
 /// drift apart on hardware and share fewer lookups (docs/model-limits.md, rows 46 and 48).
 struct L2Busy {
   double least = 0, most = 0;
-  /// Whether both ends are the same to a point of a percent: the ports decide, or no lookup is shared.
+  /// Returns whether both ends are the same to a point of a percent: the ports decide, or no lookup is shared.
   bool is_known() const { return most - least < 0.01; }
 };
 

@@ -13,7 +13,7 @@ namespace tilescope {
 
 /// The relative change of time below which two runs count as equally quick, even where nothing else is known of the noise.
 inline constexpr double least_difference = 0.005;
-/// Whether a run would take longer if no read of the L2 shared a lookup.
+/// Returns whether a run would take longer if no read of the L2 shared a lookup.
 inline bool l2_may_decide(double unshared_ns, double time_ns) {
   return unshared_ns > (1 + least_difference) * time_ns;
 }
@@ -51,7 +51,7 @@ struct Outcome {
   double hbm() const { return on(Link::hbm_read) + on(Link::hbm_write); }
   /// Returns the bytes still dirty in the L2 when the run ends. They cross to HBM later and are no part of hbm().
   double dirty() const { return hbm_write_after_flush_bytes - on(Link::hbm_write); }
-  /// Divide the bytes of HBM: those that it moves before the run ends, and those that it writes after it.
+  /// Return the bytes that HBM moves before the run ends, and those that it writes after it.
   double hbm_in_time() const { return hbm() - hbm_write_queued_bytes; }
   double hbm_after() const { return dirty() + hbm_write_queued_bytes; }
   double sm_link() const { return on(Link::l2_to_sm) + on(Link::sm_to_l2); }
@@ -61,6 +61,7 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
+/// Returns the figures of a run, without those under load and without useful_flops.
 Outcome outcome_of(const Simulation& simulation);
 /// Returns the operations of attention's two products for one score, 4d: so many go with each exponential.
 constexpr double flops_per_score(const AttentionProblem& problem) {

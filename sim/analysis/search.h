@@ -22,20 +22,20 @@ struct SearchCandidate {
   bool done() const { return outcome && outcome->done(); }
 };
 
-/// The tiles and numbers of buffers that each algorithm can take on the GPU without spilling, in the orders of `base`: those of the
-/// Fit view, and each algorithm's own.
-/// Errors  unknown algorithm; a pass that it does not have; a problem that check() refuses; no tile that fits.
+/// Returns the tiles and numbers of buffers that each algorithm can take on the GPU without spilling, in the orders of `base`:
+/// those of the Fit view, and each algorithm's own. Errors  unknown algorithm; a pass that it does not have; a problem that check()
+/// refuses; no tile that fits.
 Result<std::vector<SearchCandidate>> tile_candidates(const SimulationRequest& base, std::span<const std::string> algorithms);
 
-/// The tiles around the `best` quickest of `ranked` whose sides are multiples of 16, the rows of a tensor core's product, and which
-/// are not in `ranked`: the nearest first. Limits  those that fit without spilling
+/// Returns the tiles around the `best` quickest of `ranked` whose sides are multiples of 16, the rows of a tensor core's product,
+/// and which are not in `ranked`: the nearest first. Limits  those that fit without spilling
 std::vector<SearchCandidate> finer_candidates(std::span<const SearchCandidate> ranked, std::size_t best);
 
-/// The `best` quickest of `ranked` in every other order of blocks and, under a mask, of key tiles.
+/// Returns the `best` quickest of `ranked` in every other order of blocks and, under a mask, of key tiles.
 std::vector<SearchCandidate> order_candidates(std::span<const SearchCandidate> ranked, std::size_t best);
 
-/// The tiles of `ranked` in the orders of its quickest candidate, where they were not tried in them: a tile that is slow in the
-/// kernel's order may be quick in another. Limits  `ranked` is as rank() leaves it.
+/// Returns the tiles of `ranked` in the orders of its quickest candidate, where they were not tried in them: a tile that is slow in
+/// the kernel's order may be quick in another. Limits  `ranked` is as rank() leaves it.
 std::vector<SearchCandidate> candidates_in_best_order(std::span<const SearchCandidate> ranked);
 
 /// Returns the quickest candidate of each program, tile and number of buffers, in the order of `ranked`; the kernels as they stand

@@ -48,7 +48,7 @@ inline constexpr double mean_time_error_bound = 0.08;
 
 /// Returns "B4 H32/8 N4096 d128 fp16 causal"; KV heads and keys appear only if they differ from heads and queries.
 std::string short_text(const AttentionProblem& problem);
-/// The same of a case, with its masks and score change: "B1 H16 N4096 d64 fp16 sliding_window:window=256".
+/// Returns the same of a case, with its masks and score change: "B1 H16 N4096 d64 fp16 sliding_window:window=256".
 std::string short_text(const MeasuredCase& measured);
 
 /// Returns the case's problem with its mask and score change.

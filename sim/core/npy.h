@@ -42,7 +42,7 @@ Result<NpyArray> parse_npy_floats(std::string_view bytes, std::string_view origi
 /// Limits  fp16 or fp32; as many values as the shape says
 std::string to_npy(DataType type, std::span<const std::int64_t> shape, std::span<const float> values);
 
-/// The same of int32, as many as the shape says.
+/// Returns the same of int32, as many as the shape says.
 std::string to_npy(std::span<const std::int64_t> shape, std::span<const std::int32_t> values);
 
 /// Returns "[2, 4, 128, 64]".

@@ -1,4 +1,5 @@
-// IssueOrder picks the block of an SM that issues next, and when. SmOrder picks the SM.
+// IssueOrder picks the warp group of an SM that issues next, and when. SmOrder picks the SM with the next event. A slot holds one
+// group of warps; a block without roles is one group.
 //
 //   each slot   ready ──► its pipe and port are free ──► it issues      or a load that is due before that
 //
@@ -17,7 +18,7 @@
 
 namespace tilescope {
 
-/// A time and a block as one number: earlier times first, ties to the lower block key. Times are never negative, so their bits
+/// A time and a slot as one number: earlier times first, ties to the lower order key. Times are never negative, so their bits
 /// order them. The smaller of two keys is thus found without a branch, which the host could not predict.
 __extension__ using IssueKey = unsigned __int128;
 
@@ -38,12 +39,12 @@ constexpr std::uint64_t order_key_of(IssueKey key) {
 class IssueOrder {
  public:
   static constexpr double never = std::numeric_limits<double>::infinity();
-  /// The next operation and the next load of a block.
+  /// The next operation and the next load of a group.
   struct Candidate {
     double ready = never;  // earliest start of the operation
     double load = never;   // time of the load; ties go to the load
-    // The pipe and the port that must be free, as indices into the times that next() gets. `pipe` depends on the block's age: for
-    // any block but the oldest, and for the oldest one.
+    // The pipe and the port that must be free, as indices into the times that next() gets. `pipe`: for any block but the oldest,
+    // then for the oldest one.
     std::array<std::uint8_t, 2> pipe = {0, 0};
     std::uint8_t port = 0;
   };
@@ -51,7 +52,7 @@ class IssueOrder {
     std::size_t slot = 0;
     double time = never;
     bool load_first = false;
-    IssueKey rival = issue_key(never, 0);  // the choice after this one, if no pipe is taken meanwhile
+    IssueKey rival = issue_key(never, 0);  // the slot after this one, if no pipe is taken meanwhile
   };
 
   /// Starts with `count` empty slots, at most 2^16.
@@ -59,7 +60,7 @@ class IssueOrder {
     slots_.assign(count, Entry{});
     for (std::size_t slot = 0; slot < count; ++slot) slots_[slot].order_key = no_age << slot_bits | slot;
   }
-  /// Puts a block into slot `slot`; a higher age is younger.
+  /// Puts a group of a block into slot `slot`. A block with a higher age is younger.
   void set_age(std::size_t slot, std::uint64_t age) {
     slots_[slot].order_key = age << slot_bits | slot;
     find_oldest();
@@ -69,6 +70,7 @@ class IssueOrder {
     slots_[slot].candidate = {};
     set_age(slot, no_age);
   }
+  /// Returns whether the slot's block is the oldest.
   bool is_oldest(std::size_t slot) const { return slots_[slot].oldest != 0; }
   void set(std::size_t slot, const Candidate& candidate) { slots_[slot].candidate = candidate; }
   const Candidate& candidate(std::size_t slot) const { return slots_[slot].candidate; }
@@ -79,7 +81,7 @@ class IssueOrder {
   /// Return the order key of a slot (age, then slot), and its issue key at `time`, to compare with a rival.
   std::uint64_t order_key(std::size_t slot) const { return slots_[slot].order_key; }
   IssueKey key(std::size_t slot, double time) const { return issue_key(time, order_key(slot)); }
-  /// Returns the next block to issue, given when each pipe is free.
+  /// Returns the next slot to issue, given when each pipe is free.
   Choice next(std::span<const double> pipes) const;
 
  private:
@@ -88,7 +90,7 @@ class IssueOrder {
   struct Entry {
     Candidate candidate;
     std::uint64_t order_key = 0;  // age, then slot
-    std::uint8_t oldest = 0;      // 1 for the oldest block
+    std::uint8_t oldest = 0;      // 1 for the groups of the oldest block
   };
   void find_oldest() {
     std::uint64_t oldest = no_age;

@@ -28,8 +28,8 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  /// Runs one launch, from `start`; returns when its last block ended.
-  /// Errors  cancelled
+  /// Runs one launch from cycle `start`; returns the cycle at which its last block ended. `progress` hears `done_before` plus a
+  /// part of `share`. Errors  cancelled, or past SimulationRequest::give_up_after_cycles; blocks that wait forever
   Result<double> run_launch(int launch, int blocks_per_sm, double start, const Progress& progress, double done_before,
                             double share);
 

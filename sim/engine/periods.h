@@ -28,6 +28,7 @@ class Periods {
         builder_(builder),
         l2_latency_cycles_(runner.gpu().l2_latency_cycles) {}
 
+  /// Takes all SMs out of their periods.
   void begin_launch();
   /// Return whether a load of an SM in a period comes before all other events, and when the next one comes.
   bool comes_next() const {
@@ -41,8 +42,10 @@ class Periods {
   void plan(double next_event) {
     if (next_event >= plan_at_) let_enter(next_event);
   }
+  /// Brings all SMs from their periods to where they are, and waits longer than last time before any enters again.
   void leave_all(double time);
 
+  /// Counts the loads of SMs in a period.
   std::int64_t loads() const { return loads_; }
 
  private:

@@ -32,6 +32,7 @@ class Replay {
   InStretch& in_stretch(std::size_t sm) { return in_stretch_[sm]; }
   StretchTable& stretches() { return stretches_; }
 
+  /// Forgets where SMs are; the first event calls for begin_binade().
   void begin_launch();
   /// Returns the time from which on doubles have another resolution, so that no stretch may be replayed: begin_binade() is due
   /// then.
@@ -51,6 +52,7 @@ class Replay {
   }
   /// Lands the load at `time` and goes on with stretch `number`; returns the time of the next event.
   double land_in_stretch(std::size_t sm, ResidentGroup& group, std::int32_t number, double time, double landed);
+  /// Records the operations of a stretch that begins at `time`.
   void record_stretch(const Stretch& stretch, double time);
   /// Moves the counters of an SM's groups to the end of a stretch, `times` times.
   static void advance(RunningSm& sm, const Stretch& stretch, std::uint32_t times = 1) {

@@ -28,7 +28,7 @@
 
 namespace tilescope {
 
-/// The most blocks of an SM for which stretches are recorded.
+/// The most slots of an SM, one a group of warps, for which stretches are recorded.
 inline constexpr std::size_t most_stretch_slots = 8;
 
 /// Numbers the positions of blocks in their operations and loads. Equal numbers mean equal next operations and loads.
@@ -54,7 +54,7 @@ struct StretchPosition {
   bool operator==(const StretchPosition&) const = default;
 };
 
-/// The state of one block at the start of a stretch. Times are relative to the start; past times are 0.
+/// The state of one slot at the start of a stretch. Times are relative to the start; past times are 0.
 struct StretchSlot {
   StretchPosition position;
   double compute_end = 0, sliced_end = 0, load_time = 0, issue_rate = 0;

@@ -27,7 +27,8 @@ struct BlockLists {
   }
 };
 
-/// The same lists by column: which query tiles see a key tile. A backward pass walks these (PyTorch's q_num_blocks, q_indices).
+/// Returns the same lists by column: which query tiles see a key tile. A backward pass walks these (PyTorch's q_num_blocks,
+/// q_indices).
 BlockLists transposed(const BlockLists& lists, std::int64_t cols);
 
 /// PyTorch's arrays of one kind of tile: counts [planes, rows], and indices [planes, rows, cols], zero where a list has ended.
@@ -46,20 +47,20 @@ struct BlockMask {
   std::int64_t empty_blocks = 0, partial_blocks = 0, full_blocks = 0;
   std::int64_t by_analysis = 0, by_evaluation = 0;  // blocks, by what decided them
 
-  /// Whether no query sees a key. Every row of O is then 0.
+  /// Returns whether no query sees a key. Every row of O is then 0.
   bool shows_nothing() const { return partial_blocks + full_blocks == 0; }
 
-  /// The plane of the lists that query plane `plane` reads.
+  /// Returns the plane of the lists that query plane `plane` reads.
   std::int64_t list_plane(std::int64_t plane) const {
     return (mask_batch > 1 ? plane / heads * mask_heads : 0) + (mask_heads > 1 ? plane % heads : 0);
   }
 };
 
-/// The lists of a problem's mask at this block size.
+/// Returns the lists of a problem's mask at this block size.
 BlockMask block_mask_of(const Mask& mask, const AttentionProblem& problem, const TileShape& block);
 
-/// Whether later rows of the lists name more blocks than earlier ones, on the whole. A launch then takes the last query tiles
-/// first, so that it does not end with its longest blocks.
+/// Returns whether later rows of the lists name more blocks than earlier ones, on the whole. A launch then takes the last query
+/// tiles first, so that it does not end with its longest blocks.
 bool later_rows_see_more(const BlockMask& mask);
 
 /// Visible elements over all planes: the sum over full blocks, and elements of partial ones.

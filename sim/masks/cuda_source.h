@@ -13,13 +13,13 @@
 
 namespace tilescope {
 
-/// What the functions below need before them: division and remainder that round down, shifts without undefined counts.
+/// Returns what the functions below need before them: division and remainder that round down, shifts without undefined counts.
 std::string_view cuda_prelude();
 
-/// The function `name(float score, int b, int h, int q, int kv, const ExprSizes& sizes, T const* table, …)`, one pointer a table in
-/// the order of the expression's list. It gives what ExpressionEvaluator<float> gives, but clamps indices and takes a division by
-/// zero for 0. Sizes are arguments, so another length needs no compilation; floats of a mask are rounded after each operation
-/// (compile with -fmad=false).
+/// Returns the function `name(float score, int b, int h, int q, int kv, const ExprSizes& sizes, T const* table, …)`, one pointer a
+/// table in the order of the expression's list. It gives what ExpressionEvaluator<float> gives, but clamps indices and takes a
+/// division by zero for 0. Sizes are arguments, so another length needs no compilation; floats of a mask are rounded after each
+/// operation (compile with -fmad=false).
 std::string cuda_source(const Expression& expression, std::string_view name);
 
 /// Returns one operation on operands that stand in the text already. `rounded`: floats as the host has them, each operation rounded

@@ -57,7 +57,8 @@ class ExpressionEvaluator {
 extern template class ExpressionEvaluator<float>;
 extern template class ExpressionEvaluator<double>;
 
-/// The functions of the language in float32: computed in float64 and rounded once, so that every machine gives the same digits.
+/// Applies a function of the language in float32: computed in float64 and rounded once, so that every machine gives the same
+/// digits.
 float apply_function(ExprOp op, float x);
 double apply_function(ExprOp op, double x);
 

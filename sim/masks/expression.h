@@ -104,7 +104,7 @@ struct Expression {
   ValueType type() const { return nodes.back().type; }
   std::uint8_t dependence() const { return nodes.back().dependence; }
 
-  /// Whether a node reads table `number`. A text need not read each table that it was given.
+  /// Returns whether a node reads table `number`. A text need not read each table that it was given.
   bool reads_table(std::size_t number) const;
 
   /// Appends an operation on earlier nodes, and returns its index. `compares` matters to comparisons only.
@@ -139,7 +139,7 @@ Result<Expression> parse_score_expression(std::string_view text, const ExprSizes
 /// Why no table may have this name; empty where it may.
 Sentence table_name_fault(std::string_view name);
 
-/// The expression in the language itself, spaced alike, with shared parts as `let` names: it parses to an equal expression.
+/// Returns the expression in the language itself, spaced alike, with shared parts as `let` names: it parses to an equal expression.
 std::string to_text(const Expression& expression);
 
 /// A function of the language: name, operands, what it does.

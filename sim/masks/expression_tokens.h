@@ -28,10 +28,10 @@ struct ExprFault {
 /// Cuts a text into tokens that point into it; the last one is the end. Throws ExprFault at what is no token.
 std::vector<Token> tokens_of(std::string_view text);
 
-/// The same without an exception: what is no token is left out.
+/// Returns the same without an exception: what is no token is left out.
 std::vector<Token> readable_tokens(std::string_view text);
 
-/// The column that an error of the parser begins with, counted in bytes from 1; 0: it names none.
+/// Returns the column that an error of the parser begins with, counted in bytes from 1; 0: it names none.
 std::size_t column_of(std::string_view sentence);
 
 /// `let window = 1024;`: a number with a name, which a slider may change.
@@ -43,10 +43,10 @@ struct NamedNumber {
 };
 std::vector<NamedNumber> named_numbers(std::string_view text);
 
-/// The text with another value of one of its numbers; a whole one stays whole.
+/// Returns the text with another value of one of its numbers; a whole one stays whole.
 std::string with_number(std::string_view text, const NamedNumber& number, double value);
 
-/// A word of the language that is neither a name nor a function: let, in, and, or, not, true, false, sum, any, all.
+/// Returns whether a word is one of the language, but no name or function: let, in, and, or, not, true, false, sum, any, all.
 bool is_language_word(std::string_view word);
 
 }  // namespace tilescope

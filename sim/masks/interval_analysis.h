@@ -48,7 +48,7 @@ class IntervalAnalysis {
     bool can_hold = true, can_fail = true;  // for some element
     bool can_fault = false;                 // an index outside its table, or a division by zero, for some element
   };
-  /// What a condition is over a block. Of a score expression only `can_fault` means something.
+  /// Returns what a condition is over a block. Of a score expression only `can_fault` means something.
   Verdict operator()(TileRange queries, TileRange keys);
 
   /// What an int is over the last block: between two values, and linear in q and kv where `linear`.

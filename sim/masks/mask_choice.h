@@ -40,7 +40,7 @@ struct MaskFault {
 /// Parses a choice without looking at elements, which takes less than a millisecond for any expression of usual length.
 std::optional<MaskFault> find_mask_fault(const MaskChoice& choice, const AttentionProblem& problem);
 
-/// The fault as one sentence: "mask 'q - kw': column 5: unknown name 'kw': did you mean kv?"
+/// Returns the fault as one sentence: "mask 'q - kw': column 5: unknown name 'kw': did you mean kv?"
 Error error_of(const MaskFault& fault);
 
 /// Gives `problem` the mask and the score change of `choice`. All masks must hold, and `causal` is one of them. An empty choice

@@ -23,7 +23,7 @@ std::span<const Preset> presets();
 struct PresetText {
   std::string mask, score;  // with the parameters as `let` names; empty: none
 };
-/// The texts of "name" or "name:key=value,key=value".
+/// Returns the texts of "name" or "name:key=value,key=value".
 /// Errors  an unknown preset or parameter (with the nearest), a value that is not a number, a parameter given twice
 Result<PresetText> preset_text(std::string_view request);
 

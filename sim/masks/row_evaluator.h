@@ -23,9 +23,9 @@ class RowEvaluator {
   void set_plane(std::int64_t b, std::int64_t h);
   /// Keys [first, first + count) of the next rows; at most most_keys.
   void set_keys(std::int64_t first, std::int64_t count);
-  /// The conditions of one query, 0 or 1 a key. Empty where an element may be at fault.
+  /// Returns the conditions of one query, 0 or 1 a key. Empty where an element may be at fault.
   std::span<const std::int32_t> conditions(std::int64_t q);
-  /// The changed scores of one query. Empty where an element may be at fault.
+  /// Returns the changed scores of one query. Empty where an element may be at fault.
   std::span<const float> scores(std::int64_t q, std::span<const float> scores);
 
  private:

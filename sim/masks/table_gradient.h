@@ -68,12 +68,12 @@ class TableRead {
     std::int64_t row = 0, col = 0;
   };
   Origin origin(std::int64_t plane) const;
-  /// Whether box() holds only elements that the tile does add to.
+  /// Returns whether box() holds only elements that the tile does add to.
   bool is_exact() const { return exact_; }
   /// Returns the index where it may lie outside of the table too, and the factor without what it does not need.
   Expression unbounded_index() const;
   Expression used_factor() const;
-  /// Whether a row of the table lies along the queries, and its rows along the keys, as those of bias[kv, q] do.
+  /// Returns whether a row of the table lies along the queries, and its rows along the keys, as those of bias[kv, q] do.
   bool is_flipped() const { return flipped_; }
   /// Returns the elements of a row of the table.
   std::int64_t table_cols() const { return cols_; }

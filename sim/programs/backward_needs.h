@@ -21,7 +21,7 @@ inline constexpr int flash3_backward_groups = 2;
 KernelNeeds flash3_backward_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Needs of a mixed launch: such blocks, and blocks that keep a query tile, accumulate its dQ, and stream K and V.
 KernelNeeds two_pass_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
-/// The same of flex_backward: with the lengths of lists, and the cost of its expressions.
+/// Returns the same of flex_backward: with the lengths of lists, and the cost of its expressions.
 KernelNeeds flex_backward_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Needs of a block that handles a head. Without an L2 the tile is the paper's. Its eight pieces are Θ(M) in the paper; here only
 /// K, V and Q count.

@@ -185,7 +185,7 @@ inline std::uint32_t key_block_tiles(const KernelNeeds& needs, bool all_need_d_s
 
 /// What happens to the scores of a pair of tiles before the softmax, and to their gradient after it: nothing.
 struct PlainScores {
-  /// The operation that the loads of a tile wait for; -1: none.
+  /// Returns the operation that the loads of a tile wait for; -1: none.
   std::int32_t after() const { return -1; }
   void change(BlockBuilder&) const {}          // S
   void chain_gradient(BlockBuilder&) const {}  // dP, once it is multiplied by P
@@ -217,7 +217,7 @@ inline PairWork pair_work(std::string_view id, std::string_view step, const Bloc
           kernel_profile(id).overhead("gradients", step, problem)};
 }
 
-/// The form of dSK = τ dS K of a block that owns keys. A warp computes 32 queries and 32 columns from all keys of the tile.
+/// Returns the form of dSK = τ dS K of a block that owns keys. A warp computes 32 queries and 32 columns from all keys of the tile.
 inline ProductForm added_product(const BlockPlan& plan) {
   return {.factor = plan.scale,
           .left_reads = ceil_div(plan.grid.problem.head_dim, warp_edge),

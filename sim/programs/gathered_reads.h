@@ -22,7 +22,7 @@ struct GatheredRead {
   ChipTile gathered, factor;
   ScoreCost cost;
   std::optional<TableParts> parts;  // in order
-  /// Whether the block keeps the sums until its end.
+  /// Returns whether the block keeps the sums until its end.
   bool is_kept() const { return read->reach == TableReach::head || read->reach == TableReach::query; }
   /// Returns the elements that a pair of tiles gathers.
   TableBox box(std::int64_t plane, std::int64_t i, TileRange queries, std::int64_t j, TileRange keys) const {

@@ -32,7 +32,7 @@ inline std::int64_t planes_together(const AttentionProblem& problem, double l2_b
   return (of_set + sharing - 1) / sharing * sharing;
 }
 
-/// The same in sets of one size, as flash2_longest takes them: a divisor of all planes, whose K and V fit.
+/// Returns the same in sets of one size, as flash2_longest takes them: a divisor of all planes, whose K and V fit.
 inline std::int64_t planes_in_equal_sets(const AttentionProblem& problem, double l2_bytes) {
   const std::int64_t planes = problem.query_planes();
   std::int64_t together = std::min(planes, planes_that_fit(problem, l2_bytes));
@@ -40,8 +40,8 @@ inline std::int64_t planes_in_equal_sets(const AttentionProblem& problem, double
   return together;
 }
 
-/// The same as planes_together() for a kernel that takes the last of `query_tiles` tiles first. Without a mask, or with few tiles a
-/// plane, there is little to balance: planes go one by one, and K and V stay closer.
+/// Returns the same as planes_together() for a kernel that takes the last of `query_tiles` tiles first. Without a mask, or with few
+/// tiles a plane, there is little to balance: planes go one by one, and K and V stay closer.
 inline std::int64_t planes_together_of_kernel(const AttentionProblem& problem, std::int64_t query_tiles, double l2_bytes) {
   constexpr std::int64_t few_tiles = 4;
   return problem.causal && query_tiles > few_tiles ? planes_together(problem, l2_bytes) : problem.heads_of_kv_head();

@@ -10,16 +10,17 @@
 
 namespace tilescope::tables {
 
-/// The gradient of the n-th table with one: "dbias".
+/// Returns the gradient of the n-th table with one: "dbias".
 Tensor gradient(std::size_t n, std::string_view table);
-/// The parts of the n-th table's gradient that come from a read, kept apart to be added in order.
+/// Returns the parts of the n-th table's gradient that come from a read, kept apart to be added in order.
 Tensor parts(std::size_t n, std::size_t read, std::string_view table);
-/// The sums that a block gathers of a read, as a piece of such a gradient or of its parts. `many`: several are loaded at once.
+/// Returns the sums that a block gathers of a read, as a piece of such a gradient or of its parts. `many`: several are loaded at
+/// once.
 ChipTile gathered(std::size_t read, Tensor tensor, bool many);
-/// The factor of the n-th read at the scores of a tile pair, and the product of dS with it.
+/// Return the factor of the n-th read at the scores of a tile pair, and the product of dS with it.
 ChipTile factor(std::size_t read, std::string_view table);
 ChipTile product();
-/// The zeros of the n-th table, and the sums of its parts.
+/// Return the zeros of the n-th table, and the sums of its parts.
 ChipTile zeros(std::size_t n, Tensor gradient);
 
 /// Counts the sectors that the additions of elements of a table touch. Sums go up along a row of the table, so each sector once. A

@@ -50,7 +50,7 @@ class Derived {
 
   /// As of the last publish(); never empty once the first simulation is there.
   std::span<const Lane> lanes() const { return published_; }
-  /// What the chosen runner shows by now, whether published or not. Limits  the playback is not empty
+  /// Returns what the chosen runner shows by now, whether published or not. Limits  the playback is not empty
   const Lane& chosen() const { return shown_.back().lane; }
 
   /// Takes simulations in after the playback has; `left` are the runners that were on screen.

@@ -24,14 +24,14 @@ struct ExportChoice {
   std::string lesson;             // of a .html: "6", or "6:2" for one page; empty: steps of the run
 };
 
-/// Whether a file of that ending shows steps, and whether they move.
+/// Returns whether a file of that ending shows steps, and whether they move.
 bool export_shows_steps(std::string_view file);
 bool export_is_film(std::string_view file);
 
-/// The flags of a command that shows the state, without those of its position: "--algorithm", "flash2", ….
+/// Returns the flags of a command that shows the state, without those of its position: "--algorithm", "flash2", ….
 /// What has no flag (typed matrices, the chosen row) is left out.
 std::vector<std::string> state_arguments(const WindowState& state);
-/// The arguments after the program's name.
+/// Returns the arguments after the program's name.
 std::vector<std::string> export_arguments(const WindowState& state, const ExportChoice& choice);
 /// A command line for a shell: quoted where it must be.
 std::string command_text(const std::vector<std::string>& arguments);

@@ -36,7 +36,7 @@ struct MaskPicture {
   bool blocks_are_tiles() const { return block == tile; }
 };
 
-/// How often the plane was halved until a box was decided.
+/// Returns how often the plane was halved until a box was decided.
 int depth_of(const MaskPicture& picture, const TileBox& box);
 
 /// Over all planes, and against the same loop without a mask.
@@ -122,7 +122,7 @@ Result<std::shared_ptr<const MaskPicture>> make_mask_picture(const MaskChoice& c
 /// nullopt: cancelled.
 std::optional<MaskTotals> count_mask(const std::shared_ptr<const MaskPicture>& picture, const MaskChoice& choice,
                                      const std::function<bool()>& go_on = {});
-/// Where the tile of a query and a key is loaded in a simulation of attention whose blocks own query tiles.
+/// Returns where the tile of a query and a key is loaded in a simulation of attention whose blocks own query tiles.
 std::optional<TileVisit> find_visit(const Simulation& simulation, int focus_sm, const AskVisit& asked);
 
 }  // namespace tilescope

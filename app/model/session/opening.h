@@ -20,11 +20,11 @@ struct StateRequest {
 /// only simulate() refuses is left to it.
 Result<StateRequest> request_of(const WindowState& state, GpuLoader load_gpu);
 
-/// Where a state stands in its simulations, the chosen algorithm last.
+/// Checks where a state stands in its simulations, the chosen algorithm last.
 /// Errors  a step or a cycle beyond the end.
 Status check_position(const WindowState& state, std::span<const std::shared_ptr<const Simulation>> simulations);
 
-/// How a session is started that shows the state.
+/// Returns how a session is started that shows the state.
 /// Errors  those of request_of().
 Result<Session::Start> opening_of(const WindowState& state, GpuLoader load_gpu);
 

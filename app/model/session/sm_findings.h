@@ -18,9 +18,9 @@ class SmFindings {
  public:
   SmFindings(Worker& worker, Retired& retired) : worker_(worker), retired_(retired) {}
 
-  /// Where and when each block of a runner ran; null until it is sorted.
+  /// Returns where and when each block of a runner ran; null until it is sorted.
   std::shared_ptr<const SmLanes> lanes_of(std::size_t runner) const { return found_[runner].lanes; }
-  /// What SMs did that were looked into; null where none was.
+  /// Returns what SMs did that were looked into; null where none was.
   std::shared_ptr<const SmWorks> works_of(std::size_t runner) const { return found_[runner].works; }
 
   /// Takes new runners in: another SM in focus changes no number, so what was found out about the SMs then still holds. Keeps the

@@ -43,7 +43,7 @@ class Playback {
   double cycle() const { return playhead_.cycle(); }  // the shown clock
   double goal() const { return playhead_.goal(); }    // where it is on its way to
   bool moving() const { return playhead_.moving(); }
-  /// True where the clock stands exactly at the chosen runner's step.
+  /// Returns whether the clock stands exactly at the chosen runner's step.
   bool at_rest() const { return !playhead_.moving() && exactly_at_step_; }
   double end_cycle() const;
   /// Steps of the SM in focus of the chosen runner.

@@ -32,7 +32,7 @@ class StateKeeper {
   /// be read is kept under another name.
   static StateKeeper open(std::optional<std::filesystem::path> path, std::int64_t process);
 
-  /// The state of a window that was not closed; absent where there is none, or none that can be read.
+  /// Returns the state of a window that was not closed; absent where there is none, or none that can be read.
   const std::optional<WindowState>& left_over() const { return left_over_; }
   /// Says that a file could not be read and where it is kept; empty: nothing to say.
   const Sentence& notice() const { return notice_; }
@@ -47,7 +47,7 @@ class StateKeeper {
   std::optional<StateFile> written_;
 };
 
-/// What `--open` takes: a link, or the name of a file with a link, of a state file or of a deck, whose first scene it is.
+/// Reads what `--open` takes: a link, or the name of a file with a link, of a state file or of a deck, whose first scene it is.
 /// Errors  those of the link; of a file, with its name and line.
 Result<WindowState> state_from(const std::string& link_or_file);
 

@@ -32,12 +32,12 @@ class UndoHistory {
 
   bool can_undo() const { return at_ > 0; }
   bool can_redo() const { return at_ + 1 < entries_.size(); }
-  /// The state to open; nullptr where there is none.
+  /// Goes back, or forward again. Return the state to open; nullptr where there is none.
   std::shared_ptr<const WindowState> undo();
   std::shared_ptr<const WindowState> redo();
-  /// The entry that is shown; nullptr before the first note().
+  /// Returns the entry that is shown; nullptr before the first note().
   std::shared_ptr<const WindowState> now() const;
-  /// The deck of that entry, which there must be.
+  /// Returns the deck of that entry, which there must be.
   const DeckEdition& deck() const { return entries_[at_].deck; }
 
  private:

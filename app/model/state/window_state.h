@@ -120,7 +120,7 @@ Result<WindowState> from_link(std::string_view link);
 /// Reads a link as a person hands it on: with spaces around it, with `tilescope:` or ? before it.
 Result<WindowState> read_link(std::string_view text);
 
-/// The keys of a link by which two states differ, in the order of a link.
+/// Returns the keys of a link by which two states differ, in the order of a link.
 std::vector<std::string_view> changed_keys(const WindowState& a, const WindowState& b);
 
 }  // namespace tilescope

@@ -40,7 +40,7 @@ struct ControlMessage {
   std::string program = {};      // of program_for_mask and program_for_pages: the one that is chosen now
 };
 
-/// True of a notice that something was done.
+/// Returns whether it is a notice that something was done.
 bool is_good(const ControlMessage& message);
 
 struct Workspace {
