@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/page_table.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 #include "sim/engine/schedule.h"

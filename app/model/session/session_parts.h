@@ -53,10 +53,10 @@ struct NextPlace {
   struct MissedStep {
     std::int64_t wanted = 0, shown = 0, gesture = 0;
   };
-  bool opened = false;                     // a simulation is there whose place the next one may keep
+  bool opened = false;                          // a simulation is there whose place the next one may keep
   std::optional<std::int64_t> first_step = {};  // of the first simulation; absent: opening_step()
   std::optional<MissedStep> missed_step = {};
-  std::optional<FocusBlock> block = {};                // once its SM is in focus
+  std::optional<FocusBlock> block = {};           // once its SM is in focus
   bool probe = false;                             // the probe's row, once its SM is in focus
   decltype(WindowState::position) position = {};  // with simulation `position_from` or a later one
   int position_from = 0;
