@@ -80,6 +80,10 @@ void record_text(ImVec2 at, const ImFont* font, float size, std::string_view tex
   active->pieces_.push_back({at, size, on_one_line(text)});
 }
 
+void record_cut(std::string_view text) {
+  if (TextRecording* const active = recording()) active->cut_.emplace_back(text);
+}
+
 void record_more_text(ImVec2 at, const ImFont* font, float size, std::string_view text, std::string_view between) {
   TextRecording* const active = recording();
   if (active == nullptr || active->pieces_.empty()) return record_text(at, font, size, text);

@@ -22,8 +22,11 @@ class TextRecording {
 
   /// What was written: a line for each row of the picture, tabs between its columns.
   std::string text() const;
+  /// Lines that were shortened, or that reach beyond the right edge of what is drawn.
+  const std::vector<std::string>& cut() const { return cut_; }
 
  private:
+  friend void record_cut(std::string_view text);
   friend void record_text(ImVec2 at, const ImFont* font, float size, std::string_view text);
   friend void record_more_text(ImVec2 at, const ImFont* font, float size, std::string_view text, std::string_view between);
   struct Piece {
@@ -32,6 +35,7 @@ class TextRecording {
     std::string text;
   };
   std::vector<Piece> pieces_;
+  std::vector<std::string> cut_;
 };
 
 /// Notes a text with its top left at `at`, in a font at `size` pixels; whole even where it is drawn shortened.
@@ -39,6 +43,9 @@ void record_text(ImVec2 at, const ImFont* font, float size, std::string_view tex
 
 /// The same for a text that goes on in the line of the one before, with `between` between them.
 void record_more_text(ImVec2 at, const ImFont* font, float size, std::string_view text, std::string_view between);
+
+/// Notes that a line is not drawn whole.
+void record_cut(std::string_view text);
 
 /// A text on screen.
 struct TextAt {

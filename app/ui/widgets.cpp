@@ -128,7 +128,13 @@ void draw_text(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, st
   const float x = align == Align::left ? rect.min.x : align == Align::right ? rect.max.x - width : rect.center().x - width * 0.5F;
   const float y = rect.center().y - font->FontSize * 0.5F;
   record_text({x, y}, font, font->FontSize, text);
+  if (shown.size() != text.size() || x + text_width(font, shown) > list->GetClipRectMax().x + 1) record_cut(text);
   list->AddText(font, font->FontSize, {snapped(x), snapped(y)}, color, shown.data(), shown.data() + shown.size());
+}
+
+void draw_wrapped(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text, float width) {
+  record_text(at, font, font->FontSize, text);
+  list->AddText(font, font->FontSize, {snapped(at.x), snapped(at.y)}, color, text.data(), text.data() + text.size(), width);
 }
 
 float draw_text_at(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text) {
@@ -209,13 +215,19 @@ bool pill(const Theme& theme, const char* label, bool on, const char* tooltip, f
   return clicked;
 }
 
+float segmented_width(const Theme& theme, std::span<const char* const> labels, bool small) {
+  const float pad = std::round((small ? 8 : 12) * theme.scale);
+  float total = 0;
+  for (const char* label : labels) total += std::round(text_width(small ? theme.ui_small : theme.ui, visible(label)) + 2 * pad);
+  return total;
+}
+
 std::optional<int> segmented(const Theme& theme, const char* id, std::span<const char* const> labels, int selected, bool small) {
   ImFont* font = small ? theme.ui_small : theme.ui;
   const float height = std::round((small ? 20 : 26) * theme.scale), pad = std::round((small ? 8 : 12) * theme.scale);
   std::optional<int> clicked;
   ImGui::PushID(id);
-  float total = 0;
-  for (const char* label : labels) total += std::round(text_width(font, visible(label)) + 2 * pad);
+  const float total = segmented_width(theme, labels, small);
   const ImVec2 start = ImGui::GetCursorScreenPos();
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(start, {start.x + total, start.y + height}, mix(theme.inset, theme.inset_border, 0.35F), height * 0.5F);

@@ -44,6 +44,8 @@ void draw_text(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, st
 float draw_text_at(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text);
 /// The same for a text that goes on in the line of the text before. A copy has `between` between them.
 float draw_more_text_at(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text, std::string_view between);
+/// Draws a text with its top left at `at`, wrapped at `width`; adds no item.
+void draw_wrapped(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text, float width);
 /// Adds an ImGui text item.
 void text_item(ImFont* font, ImU32 color, std::string_view text);
 /// Adds an ImGui text item wrapped at the panel's edge.
@@ -59,6 +61,8 @@ void divider(const Theme& theme);
 bool pill(const Theme& theme, const char* label, bool on, const char* tooltip = nullptr, float width = 0);
 /// Returns the width of bold text and the room around it in a pill.
 float button_width(const Theme& theme, std::string_view label);
+/// Returns the width of what segmented() adds.
+float segmented_width(const Theme& theme, std::span<const char* const> labels, bool small = false);
 /// Adds a row of pills with one selected; returns the clicked index.
 std::optional<int> segmented(const Theme& theme, const char* id, std::span<const char* const> labels, int selected,
                              bool small = false);

@@ -99,7 +99,7 @@ void draw_withheld(const View& view, const Rect& rect) {
   for (const std::string& line : lines) y -= 0.5F * height_of(line);
   for (const std::string& line : lines) {
     const float left = rect.min.x + std::max(theme.padding, 0.5F * (rect.width() - text_width(font, line)));
-    list->AddText(font, font->FontSize, {left, y}, theme.text, line.c_str(), nullptr, width);
+    draw_wrapped(list, font, {left, y}, theme.text, line, width);
     y += height_of(line);
   }
   draw_text(list, theme.ui, {{rect.min.x, y}, {rect.max.x, y + 1.5F * theme.ui->FontSize}}, theme.text_dim,

@@ -31,7 +31,7 @@ void draw_bound(const Rect& rect, const View& view) {
   const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
   const std::string alone = bottleneck_text(run.bound, run.sms, limit), idle = idle_text(run.bound, run.sms);
   const bool latency = run.bound == Bound::latency;  // no unit is busy with it
-  const std::string use = busy_text(run.bound, format_percent(busy), run.sms);
+  const std::string use = busy_text(run.bound, format_percent(busy));
   const std::string with_use = latency ? alone : alone + fmt::format(" ({})", use);
   const std::string now = with_use + idle;
   // The idle share in the same brackets, where the use is of the other share.
@@ -68,9 +68,7 @@ void draw_bound(const Rect& rect, const View& view) {
                          format_time(Nanoseconds(balanced)), format_percent(1 - balanced / run.time.value)));
     // L2 and HBM serve all SMs, so their busy time is always of the run.
     for (const bool shared : {false, true}) {
-      if (!shared || run.sms.many_idle())
-        add_line(body,
-                 !shared && run.sms.many_idle() ? tr("Busy, of the SM time with a block:") : tr("Busy time, of the whole run:"));
+      add_line(body, shared ? tr("Busy time, of the whole run:") : tr("Busy, of the SM time with a block:"));
       for (std::size_t i = 0; i < run.utilisation.size(); ++i)
         if (run.utilisation[i] > 0 && is_shared(static_cast<Bound>(i)) == shared)
           add_line(body, fmt::format("{}: {}", bound_name(static_cast<Bound>(i)), busy_share_text(run, static_cast<Bound>(i))));
@@ -84,11 +82,8 @@ void draw_bound(const Rect& rect, const View& view) {
           say(tr("L2 busy with lookups: {} to {}. The model may let too many reads share one; the upper end is without sharing."),
               format_percent(run.l2.lookups), format_percent(std::min(1.0, run.l2.unshared))));
     if (const double products = product_share(run); products > 0 && tensor > products)
-      add_line(body,
-               say(run.sms.many_idle()
-                       ? tr("Tensor pipes, of the SM time with a block: {} occupied, {} useful. Other instructions take the rest.")
-                       : tr("Tensor pipes: {} occupied, {} useful. Other instructions take the rest."),
-                   format_percent(tensor), format_percent(products)));
+      add_line(body, say(tr("Tensor pipes, of the SM time with a block: {} occupied, {} useful. Other instructions take the rest."),
+                         format_percent(tensor), format_percent(products)));
     if (limit != nullptr) {
       add_line(body, say(tr("Without this limit, the run takes {}."), format_time(Nanoseconds(limit->outcome.time_ns))));
       add_line(body, next_limit_text(*limit) + ".");

@@ -180,8 +180,8 @@ std::string idle_text(Bound bound, const SmUse& sms) {
   return tr("; the others have no block");
 }
 
-std::string busy_text(Bound bound, std::string_view percent, const SmUse& sms) {
-  if (is_shared(bound) || !sms.many_idle()) return say(tr("{} busy"), percent);
+std::string busy_text(Bound bound, std::string_view percent) {
+  if (is_shared(bound)) return say(tr("{} busy"), percent);
   return say(tr("busy {} of the SM time with a block"), percent);
 }
 

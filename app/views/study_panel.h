@@ -48,8 +48,8 @@ const char* bound_name(Bound bound);
 std::string bound_text(Bound bound, const SmUse& sms);
 /// Says how many SMs idle, after bound_text(): "; the others have no block". Empty if few do.
 std::string idle_text(Bound bound, const SmUse& sms);
-/// Says how busy a resource is, and of what time where many SMs idle: "78 % busy", "busy 94 % of the SM time with a block".
-std::string busy_text(Bound bound, std::string_view percent, const SmUse& sms);
+/// Says how busy a resource is: "78 % busy" of the run where all SMs share it, else "busy 94 % of the SM time with a block".
+std::string busy_text(Bound bound, std::string_view percent);
 /// Says what HBM bytes leave out: "2.30 kB more are written back after the run."; empty where the L2 ends clean.
 std::string written_after_text(double dirty_bytes);
 /// The same of two runs side by side.

@@ -267,6 +267,7 @@ struct Draw {
   EditScene operator()(Kind<EditScene>) const {
     Scene scene;
     scene.state = window_state_of(view);
+    scene.raised = coin();
     if (coin())
       scene.steps = StepRange{static_cast<std::int64_t>(random.below(10)), static_cast<std::int64_t>(10 + random.below(9))};
     return {random.pick({0, 1, 7}), std::make_shared<const Scene>(std::move(scene))};

@@ -20,7 +20,9 @@ void Lecture::change_to(Deck deck) {
 }
 
 void Lecture::take(Deck deck, std::string path) {
+  set_aside();
   change_to(std::move(deck));
+  of_scenes_.assign(this->deck().scenes.size(), {});
   now_.path = std::move(path);
   saved_ = now_.deck;
   go(-1);
@@ -33,8 +35,10 @@ void Lecture::saved(std::string path) {
 
 void Lecture::restore(const DeckEdition& edition) {
   if (edition.deck == now_.deck) return;
+  set_aside();
   now_ = edition;
-  stop_asking();
+  of_scenes_.assign(deck().scenes.size(), {});
+  bring_back();
 }
 
 void Lecture::bookmark(Scene scene) {
@@ -42,6 +46,7 @@ void Lecture::bookmark(Scene scene) {
   Deck deck = this->deck();
   const int place = std::clamp(now_.scene + 1, 0, count());
   deck.scenes.insert(deck.scenes.begin() + place, std::move(scene));
+  of_scenes_.insert(of_scenes_.begin() + place, page_ ? Hands{counts, written_} : Hands{});  // a page becomes a scene
   change_to(std::move(deck));
   go(place);
 }
@@ -55,6 +60,11 @@ void Lecture::rename(std::string title) {
 
 void Lecture::edit(int index, Scene scene) {
   if (at(index) == nullptr || *at(index) == scene) return;
+  const auto choices_of = [](const Scene& each) { return each.question ? each.question->choices : std::vector<std::string>(); };
+  if (choices_of(*at(index)) != choices_of(scene)) {  // hands were raised for other choices
+    of_scenes_[static_cast<std::size_t>(index)].counts = {};
+    if (index == now_.scene && !page_) counts = {};
+  }
   Deck deck = this->deck();
   deck.scenes[static_cast<std::size_t>(index)] = std::move(scene);
   change_to(std::move(deck));
@@ -63,8 +73,12 @@ void Lecture::edit(int index, Scene scene) {
 void Lecture::move(int index, int to) {
   if (at(index) == nullptr || at(to) == nullptr || index == to) return;
   Deck deck = this->deck();
-  const auto from = deck.scenes.begin() + index, place = deck.scenes.begin() + to;
-  index < to ? std::rotate(from, from + 1, place + 1) : std::rotate(place, from, from + 1);
+  const auto move_in = [&](auto& list) {
+    const auto from = list.begin() + index, place = list.begin() + to;
+    index < to ? std::rotate(from, from + 1, place + 1) : std::rotate(place, from, from + 1);
+  };
+  move_in(deck.scenes);
+  move_in(of_scenes_);
   int& scene = now_.scene;
   if (scene == index)
     scene = to;
@@ -77,10 +91,16 @@ void Lecture::move(int index, int to) {
 
 void Lecture::remove(int index) {
   if (at(index) == nullptr) return;
+  const bool goes_on = page_ || index != now_.scene, asked = asking && goes_on, told = answered && goes_on;
+  set_aside();
   Deck deck = this->deck();
   deck.scenes.erase(deck.scenes.begin() + index);
+  of_scenes_.erase(of_scenes_.begin() + index);
   change_to(std::move(deck));
   if (now_.scene > index || now_.scene >= count()) --now_.scene;
+  bring_back();
+  asking = asked;
+  answered = told;
 }
 
 bool Lecture::holds_answer() const {
@@ -108,14 +128,44 @@ WindowState Lecture::state_of(int index, bool from_behind) const {
 }
 
 void Lecture::go(int index) {
+  set_aside();
+  page_.reset();
   now_.scene = index;
-  stop_asking();
+  bring_back();
+  asking = shown() != nullptr && shown()->raised && (shown()->question || shown()->lesson);
 }
 
-void Lecture::stop_asking() {
+void Lecture::go_to_page(const std::string& lesson, std::size_t page) {
+  set_aside();
+  page_.reset();
+  if (!shows_page(lesson, page)) page_.emplace(lesson, page);
+  bring_back();
+}
+
+void Lecture::leave_lesson() {
+  set_aside();
+  page_.reset();
+  of_pages_.clear();
+  bring_back();
+}
+
+Lecture::Hands* Lecture::hands() {
+  if (page_) return &of_pages_[*page_];
+  return shown() != nullptr ? &of_scenes_[static_cast<std::size_t>(now_.scene)] : nullptr;
+}
+
+void Lecture::set_aside() {
+  if (Hands* const kept = hands()) *kept = {counts, written_};
   asking = answered = false;
   counts = {};
   written_.reset();
+}
+
+void Lecture::bring_back() {
+  const Hands* const kept = hands();
+  if (kept == nullptr) return;
+  counts = kept->counts;
+  written_ = kept->written;
 }
 
 void Lecture::write(std::optional<ClassQuestion> question) {

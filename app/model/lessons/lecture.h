@@ -2,10 +2,14 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "app/model/state/deck.h"
 
@@ -52,21 +56,36 @@ class Lecture {
   Turn turn(int direction, std::int64_t step) const;
   /// The state of a scene, beginning at its first step, or at its last where one comes back from the scene after it.
   WindowState state_of(int index, bool from_behind) const;
+  /// Shows a scene. Its question is raised if the scene says so. What was written and counted there is as it was left.
   void go(int index);
-  /// Closes the question, and forgets what was written and counted.
-  void stop_asking();
+  /// The same of a lesson's page that is no scene, whose question waits for the key.
+  void go_to_page(const std::string& lesson, std::size_t page);
+  /// Back to the scene that is shown. What was counted of pages is forgotten.
+  void leave_lesson();
   /// Asks a question of the moment. What was counted stays where the choices stay.
   void write(std::optional<ClassQuestion> question);
   /// The question of the moment; null where none was written.
   const ClassQuestion* written() const { return written_ ? &*written_ : nullptr; }
 
  private:
+  /// What a class said to a question, and the question if it was one of the moment.
+  struct Hands {
+    std::array<int, most_choices> counts{};
+    std::optional<ClassQuestion> written;
+  };
+
   void change_to(Deck deck);
   bool holds_answer() const;  // a question with a right choice is on screen, without its answer
+  Hands* hands();             // where those of what is shown are kept; null: nowhere
+  void set_aside();
+  void bring_back();
 
   DeckEdition now_{std::make_shared<const Deck>(), {}, -1};
   std::shared_ptr<const Deck> saved_ = now_.deck;
   std::optional<ClassQuestion> written_;
+  std::optional<std::pair<std::string, std::size_t>> page_;  // that is shown and no scene
+  std::vector<Hands> of_scenes_;                             // one a scene, while the deck is open
+  std::map<std::pair<std::string, std::size_t>, Hands> of_pages_;
 };
 
 /// A show of hands with four letters.

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "app/model/lessons/lesson_values.h"
+#include "app/model/lessons/recorded_run.h"
 #include "app/model/run_data/exactness.h"
 #include "sim/analysis/bank_conflicts.h"
 #include "sim/analysis/outcome.h"
@@ -86,6 +87,7 @@ constexpr std::array figures = {
     Figure{"block_q", Part::none, [](const Simulation& run) { return count(run.program->tile().block_q); }},
     Figure{"block_kv", Part::none, [](const Simulation& run) { return count(run.program->tile().block_kv); }},
     Figure{"idle", Part::none, [](const Simulation& run) { return run.sms.idle; }},
+    Figure{"useful", Part::none, &product_share},
     Figure{"B", Part::none, [](const Simulation& run) { return count(run.request.problem.batch); }},
     Figure{"H", Part::none, [](const Simulation& run) { return count(run.request.problem.heads); }},
     Figure{"N", Part::none, [](const Simulation& run) { return count(run.request.problem.seq_q); }},
@@ -406,7 +408,7 @@ Result<double> FigureRuns::error_value(Known& known) {
 }
 
 Result<double> FigureRuns::measured_value(const Known& known, std::string_view part) const {
-  const auto found = find_case(measured_, *known.run.simulation);
+  const auto found = recording_of(measured_, *known.run.simulation);
   if (!found) return refuse("nothing is recorded of this problem on {}", known.run.simulation->request.gpu.id);
   const MeasuredCase& measured = found->measured();
   if (part == "us") return measured.time_cold_ns.median / 1e3;

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "app/model/lessons/lesson_expression.h"
+#include "app/model/lessons/recorded_run.h"
 #include "app/model/run_data/arrival.h"
 #include "app/model/session/opening.h"
 #include "sim/analysis/outcome.h"
@@ -166,22 +167,6 @@ SaidFigures said_figures(const LessonPage& page, std::string_view run, std::span
   return said;
 }
 
-/// Returns the recording of a run among `known` from which `run` differs in nothing but the clock, if `run` is at the recording's
-/// clock to a thousandth.
-std::optional<FoundCase> recorded_at_clock(std::span<const PageRun> known, const Simulation& run) {
-  for (const PageRun& other : known) {
-    if (!other.recorded) continue;
-    const double recorded_hz = other.recorded->measured().sm_clock_hz;
-    SimulationRequest request = run.request;
-    request.gpu.sm_clock_hz = other.simulation->request.gpu.sm_clock_hz;
-    if (!same_numbers(request.gpu, other.simulation->request.gpu)) continue;
-    request.gpu = other.simulation->request.gpu;
-    const bool at_clock = std::abs(run.request.gpu.sm_clock_hz / recorded_hz - 1) < 0.001;
-    if (at_clock && same_request(request, other.simulation->request)) return other.recorded;
-  }
-  return std::nullopt;
-}
-
 /// A run once: others may only be at another step of it, or at another SM.
 std::vector<PageRun> runs_of_scene(const LessonPage& page, const LessonScene& scene, const FigureRuns& names,
                                    const Measurements& measured) {
@@ -190,9 +175,7 @@ std::vector<PageRun> runs_of_scene(const LessonPage& page, const LessonScene& sc
     const std::shared_ptr<const Simulation>& run = names.run(name).simulation;
     const auto same = [&](const PageRun& known) { return same_request(known.simulation->request, run->request); };
     if (std::any_of(out.begin(), out.end(), same)) return;
-    auto recorded = find_case(measured, *run);
-    if (!recorded) recorded = recorded_at_clock(out, *run);
-    out.push_back({run, std::move(recorded), said_figures(page, name, scene.others)});
+    out.push_back({run, recording_of(measured, *run), said_figures(page, name, scene.others)});
   };
   add("");
   for (const LessonVariant& variant : scene.others) add(variant.name);

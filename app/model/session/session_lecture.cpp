@@ -15,6 +15,8 @@ void Session::State::open_scene(int index, bool from_behind) {
   timer.start(clock.now());
   if (const auto& page = lecture.shown()->lesson) {
     auto shown = lessons.open(page->lesson, page->page);
+    const LessonView open = lessons.view();
+    if (!shown || !open.lesson->pages[open.page].ask) lecture.asking = lecture.shown()->raised && lecture.shown()->question;
     if (shown) return show_scene(std::move(*shown));
     workspace.notify(shown.error());  // its state stands in for it
   }

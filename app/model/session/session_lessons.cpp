@@ -1,6 +1,7 @@
 // Lessons in a running session: a page's scene is a state that opens.
 #include <utility>
 
+#include "app/model/lessons/lesson.h"
 #include "app/model/session/session_state.h"
 #include "sim/analysis/outcome.h"
 
@@ -15,6 +16,12 @@ std::shared_ptr<WindowState> Session::State::settled_state() const {
   return !playback.empty() && !opening_state ? std::make_shared<WindowState>(window_state_of(view())) : nullptr;
 }
 
+/// What is asked is the question of the page that has just opened.
+void Session::State::ask_of_page() {
+  const LessonView open = lessons.view();
+  if (open.lesson != nullptr) lecture.go_to_page(open.lesson->id, open.page);
+}
+
 void Session::State::operator()(const OpenLesson& command) {
   const bool first = lessons.view().lesson == nullptr;
   std::shared_ptr<WindowState> settled = settled_state();
@@ -23,13 +30,13 @@ void Session::State::operator()(const OpenLesson& command) {
   // From lesson to lesson it stays what it was.
   if (first) before_lesson = std::move(settled);
   if (first) timer.since = clock.now();  // lessons have a time of their own, all of them together
-  lecture.stop_asking();
+  ask_of_page();
   show_scene(std::move(*scene));
 }
 
 void Session::State::operator()(const TurnLessonPage& command) {
   auto scene = lessons.turn_page(command.direction, settled_state());
-  if (scene != nullptr) lecture.stop_asking();  // it was the question of the page before
+  if (scene != nullptr) ask_of_page();
   show_scene(std::move(scene));
 }
 
@@ -44,7 +51,7 @@ void Session::State::operator()(const RetryLesson&) {
 void Session::State::operator()(const CloseLesson&) {
   if (lessons.view().lesson == nullptr) return;
   lessons.close();
-  lecture.stop_asking();
+  lecture.leave_lesson();
   timer.since.reset();  // the lesson's time is over
   const auto before = std::exchange(before_lesson, nullptr);
   // Opened on a lesson, the window has nothing to return to; still, no task's GPU stays by accident.

@@ -122,6 +122,7 @@ struct Session::State {
   // session_lessons.cpp
   std::shared_ptr<WindowState> settled_state() const;
   void show_scene(std::shared_ptr<const WindowState> scene);
+  void ask_of_page();
   void operator()(const OpenLesson& command);
   void operator()(const TurnLessonPage& command);
   void operator()(const AnswerLesson& command);

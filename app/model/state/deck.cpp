@@ -131,15 +131,20 @@ class DeckReader {
         if (!answer || *answer < 1 || *answer > static_cast<std::int64_t>(most_choices))
           return fail(at(node, phrase("answer must be the number of a choice, 1 first")));
         question.answer = static_cast<int>(*answer);
+      } else if (key == "raised") {
+        const auto raised = node.value_exact<bool>();
+        if (!raised) return fail(at(node, phrase("raised must be true or false")));
+        into.raised = *raised;
       } else {
-        return fail(
-            unknown(key, node, phrase("a scene"), {"title", "link", "lesson", "notes", "steps", "question", "choices", "answer"}));
+        return fail(unknown(key, node, phrase("a scene"),
+                            {"title", "link", "lesson", "notes", "steps", "question", "choices", "answer", "raised"}));
       }
     }
-    if (!linked) return fail(at(table, phrase("a scene needs its link")));
+    if (!linked && !into.lesson) return fail(at(table, phrase("a scene needs a link, or a lesson such as \"01-why-memory:2\"")));
     if (!asked && (!question.choices.empty() || question.answer != 0)) return fail(at(table, phrase("choices need a question")));
     if (asked && question.answer > static_cast<int>(question.choices.size()))
       return fail(at(table, phrase("answer is {}, and there are {} choices", question.answer, question.choices.size())));
+    if (into.raised && !asked && !into.lesson) return fail(at(table, phrase("raised needs a question, or a lesson's page")));
     if (asked) into.question = std::move(question);
     return true;
   }
@@ -224,6 +229,8 @@ std::string format_deck(const Deck& deck) {
     if (scene.lesson) line("lesson", fmt::format("{}:{}", scene.lesson->lesson, scene.lesson->page + 1));
     if (scene.steps) line("steps", to_string(*scene.steps));
     if (!scene.notes.empty()) line("notes", scene.notes);
+    const bool asks = scene.lesson || (scene.question && !is_blank(scene.question->text));
+    if (scene.raised && asks) out << "raised = true\n";
     if (!scene.question || is_blank(scene.question->text)) continue;
     line("question", scene.question->text);
     if (!scene.question->choices.empty()) {

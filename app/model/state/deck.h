@@ -1,6 +1,6 @@
 // Deck: the scenes of a lecture, one after the other: states of the window with titles and notes, in one TOML file.
 //
-//   deck.toml ──parse_deck()──► Deck { scenes: title, link, lesson, notes, steps, question } ──format_deck()──► deck.toml
+//   deck.toml ──parse_deck()──► Deck { scenes: title, link, lesson, notes, steps, question, raised } ──format_deck()──► deck.toml
 #pragma once
 
 #include <cstddef>
@@ -38,10 +38,11 @@ struct ScenePage {
 
 struct Scene {
   std::string title, notes;
-  WindowState state;                // of a page: what it shows where its lesson is not known
+  WindowState state;                // of a page: what it shows where its lesson is not known; the opening state without a link
   std::optional<ScenePage> lesson;  // absent: the state alone
   std::optional<StepRange> steps;
   std::optional<ClassQuestion> question;
+  bool raised = false;  // the question, or that of the page, is on screen when the scene opens
   bool operator==(const Scene&) const = default;
 };
 

@@ -21,6 +21,7 @@
 #include "sim/analysis/format.h"
 #include "sim/analysis/l2_busy.h"
 #include "sim/analysis/outcome.h"
+#include "sim/analysis/roofline.h"
 #include "sim/core/text.h"
 #include "sim/masks/presets.h"
 
@@ -301,12 +302,22 @@ std::string against(double value, double first) {
   return value >= first ? fmt::format("{}×", format_times(value / first)) : fmt::format("1/{}", format_times(first / value));
 }
 
-/// What bounds a run: "tensor cores, 78 % busy".
-std::array<std::string, 2> bound_texts(const Simulation& run) {
+/// What bounds a run, from all that there is to say to the least. A busy share has one definition, which its words name: of the run
+/// where all SMs share the resource, else of the SM time with a block.
+std::vector<std::string> bound_texts(const Simulation& run) {
   const std::string bound = bound_text(run.bound, run.sms);
   if (run.bound == Bound::latency) return {bound, bound_name(run.bound)};
-  const std::string busy = busy_share_text(run, run.bound);
-  return {fmt::format("{}: {}", bound, busy_text(run.bound, busy, run.sms)), fmt::format("{} {}", bound_name(run.bound), busy)};
+  const std::string share = busy_share_text(run, run.bound);
+  const std::string busy = fmt::format("{}: {}", bound, busy_text(run.bound, share));
+  std::vector<std::string> texts = {busy, fmt::format("{} {}", bound_name(run.bound), share)};
+  if (is_shared(run.bound)) return texts;
+  // Equal shares of unequal runs: what the units are busy with, and how much of the SM time is not counted.
+  std::string more = busy;
+  const double products = run.bound == Bound::tensor ? product_share(run) : 0;
+  if (products > 0) more += say(tr(", {} with products"), format_percent(products));
+  if (run.sms.many_idle()) more += say(tr("; no block {} of the SM time"), format_percent(run.sms.idle));
+  texts.insert(texts.begin(), more);
+  return texts;
 }
 
 /// What a full bar of a run stands for in a column.
@@ -338,6 +349,11 @@ std::vector<BarScale> scales_of(const Column& column, std::span<const PageRun> r
   return scales;
 }
 
+/// Whether the name of a tensor fits into a part of a bar that is so wide.
+bool name_fits(const Theme& theme, Tensor tensor, float width) {
+  return text_width(theme.ui_bold, formula_text(to_string(tensor))) + 4 * theme.scale <= width;
+}
+
 /// Draws parts beside each other, the names of tensors in them where they fit; the width of `rect` stands for `whole`.
 void draw_parts(const Theme& theme, const Rect& rect, std::span<const Part> parts, double whole) {
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -359,9 +375,9 @@ void draw_parts(const Theme& theme, const Rect& rect, std::span<const Part> part
     const Rect at = {{x(sum), rect.min.y}, {x(sum + part.value), rect.max.y}};
     sum += part.value;
     if (!part.tensor || part.way == Part::Way::owed) continue;
-    const std::string name = formula_text(to_string(part.tensor));
-    if (text_width(theme.ui_bold, name) + 4 * theme.scale <= at.width())
-      draw_text(list, theme.ui_bold, at, text_on(theme, theme.color(part.tensor)), name, Align::center);
+    if (name_fits(theme, part.tensor, at.width()))
+      draw_text(list, theme.ui_bold, at, text_on(theme, theme.color(part.tensor)), formula_text(to_string(part.tensor)),
+                Align::center);
   }
 }
 
@@ -398,38 +414,100 @@ void draw_bar_of_run(const Theme& theme, const Rect& rect, const Bar& bar, const
   draw_quads(list, std::move(line));
 }
 
-/// Fonts and heights of all columns.
-struct Sizes {
-  ImFont* strong = nullptr;                                  // of names and figures
-  float line = 0, heading = 0, name = 0, band = 0, bar = 0;  // name: above the bar of each run
-  bool two_lines = false;                                    // below a bar
+/// A text, and the room that it has.
+struct TextRoom {
+  std::string text;
+  float width = 0;
 };
 
-Sizes sizes_of(const View& view, float room, std::size_t runs) {
+/// Returns the first of `fonts`, the largest first, in which all texts fit; the last where none is small enough.
+ImFont* fitting_font(std::initializer_list<ImFont*> fonts, std::span<const TextRoom> texts) {
+  for (ImFont* const font : fonts)
+    if (std::ranges::all_of(texts, [&](const TextRoom& each) { return text_width(font, each.text) <= each.width; })) return font;
+  return *(fonts.end() - 1);
+}
+
+/// Fonts and heights of all columns.
+struct Sizes {
+  ImFont *title = nullptr, *strong = nullptr, *second = nullptr;  // of columns; of names and figures; of what stands below these
+  float line = 0, heading = 0, name = 0, band = 0, bar = 0;       // name: above the bar of each run
+  int below = 0;                                                  // lines below a figure
+};
+
+/// What stands below the figure of a bar, from all that there is to say to the least; `timed`: the run of a bar of time.
+std::vector<std::string> second_texts(const Bar& bar, const Simulation* timed) {
+  if (bar.recorded) return {bar.recorded->text, bar.recorded->brief};
+  return timed != nullptr ? bound_texts(*timed) : std::vector<std::string>();
+}
+
+int wrapped_lines(const ImFont* font, const std::string& text, float width) {
+  return static_cast<int>(std::lround(wrapped_height(font, text, width) / font->FontSize));
+}
+
+/// The first of the texts that stands in so many lines of this width; the last where none does.
+std::string first_that_wraps(const ImFont* font, float width, int lines, const std::vector<std::string>& texts) {
+  const auto fits = std::ranges::find_if(texts, [&](const std::string& text) { return wrapped_lines(font, text, width) <= lines; });
+  return fits != texts.end() ? *fits : texts.empty() ? std::string() : texts.back();
+}
+
+/// Larger text in a small window takes smaller fonts where words would be cut. The sizes are those of after the answer, so that no
+/// bar moves when it comes. `widths`: of the columns; `has_time`: the last of them is that of time; `room`: the height.
+Sizes sizes_of(const View& view, std::span<const Column> columns, std::span<const PageRun> runs, std::span<const float> widths,
+               float room, std::size_t rows, bool has_time) {
   const Theme& theme = *view.theme;
   Sizes sizes;
-  sizes.strong = view.workspace->present ? theme.heading : theme.ui_bold;
+  const auto timed = [&](std::size_t c, std::size_t run) {
+    return has_time && c + 1 == columns.size() ? runs[run].simulation.get() : nullptr;
+  };
+  std::vector<TextRoom> titles, figures, seconds;
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    titles.push_back({columns[c].title, widths[c]});
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const Bar& bar = columns[c].bars[i];
+      figures.push_back({bar.brief.empty() ? bar.text : bar.brief, widths[c]});
+      const auto texts = second_texts(bar, timed(c, i));
+      if (!texts.empty()) seconds.push_back({texts.back(), widths[c]});
+    }
+  }
+  ImFont* const usual = view.workspace->present ? theme.heading : theme.ui_bold;
+  sizes.title = fitting_font({theme.heading, theme.ui, theme.ui_small}, titles);
+  sizes.strong = fitting_font({usual, theme.ui_bold, theme.ui, theme.ui_small}, figures);
+  sizes.second = fitting_font({theme.ui, theme.ui_small}, seconds);
   sizes.line = std::round(1.35F * sizes.strong->FontSize);
   sizes.heading = std::round(1.6F * theme.heading->FontSize);
-  sizes.name = runs > 1 ? sizes.line : 0;
-  const float least_bar = 10 * theme.scale, most_bar = 200 * theme.scale, most_band = 320 * theme.scale;
-  const float texts = sizes.name + 2.6F * sizes.line;  // the name above, two lines below, and a gap
-  sizes.band = std::floor(std::min((room - sizes.heading) / static_cast<float>(runs), most_band));
-  sizes.two_lines = sizes.band >= texts + least_bar;
-  sizes.bar = std::clamp(sizes.band - (sizes.two_lines ? texts : texts - sizes.line), least_bar, most_bar);
+  sizes.name = rows > 1 ? sizes.line : 0;
+  int wanted = 0;
+  for (std::size_t c = 0; c < columns.size(); ++c)
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      if (const auto texts = second_texts(columns[c].bars[i], timed(c, i)); !texts.empty())
+        wanted = std::max(wanted, wrapped_lines(sizes.second, texts.front(), widths[c]));
+  const float least_bar = 10 * theme.scale, readable_bar = 24 * theme.scale, most_bar = 200 * theme.scale,
+              most_band = 320 * theme.scale;
+  constexpr float gap = 0.6F;  // of a line, below the texts
+  sizes.band = std::floor(std::min((room - sizes.heading) / static_cast<float>(rows), most_band));
+  const auto texts = [&](int below) { return sizes.name + (1 + static_cast<float>(below) + gap) * sizes.line; };
+  // One line is worth a thin bar, more lines are not.
+  while (sizes.below < wanted && texts(sizes.below + 1) + (sizes.below == 0 ? least_bar : readable_bar) <= sizes.band)
+    ++sizes.below;
+  sizes.bar = std::clamp(sizes.band - texts(sizes.below), least_bar, most_bar);
   return sizes;
 }
 
 /// The figure below a bar; where it `compares`, against that of the first run.
-void draw_figure(const Theme& theme, const Sizes& sizes, const Rect& rect, const Column& column, std::size_t run,
+void draw_figure(const Sizes& sizes, const ImU32 color, const Rect& rect, const Column& column, std::size_t run,
                  const Simulation* timed, bool compares) {
   const Bar& bar = column.bars[run];
-  const std::string ratio = run == 0 || !compares ? std::string() : against(bar.value, column.bars.front().value);
+  const double first = column.bars.front().value;
+  const std::string ratio = run == 0 || !compares ? std::string() : against(bar.value, first);
   const std::string text = ratio.empty() ? bar.text : fmt::format("{}   {}", bar.text, ratio);
-  std::string full = bar.more.empty() ? text : fmt::format("{}   {}", text, bar.more);
-  if (timed != nullptr) full = fmt::format("{} = {}   {}", bar.text, say(tr("{} cycles"), format_cycles(timed->cycles)), ratio);
-  draw_text(ImGui::GetWindowDrawList(), sizes.strong, rect, theme.text,
-            first_that_fits(sizes.strong, rect.width(), {full, text, bar.text, bar.brief.empty() ? bar.text : bar.brief}));
+  std::string full = bar.more.empty() ? text : fmt::format("{}   {}", text, bar.more), shorter = full;
+  if (timed != nullptr) {
+    const std::string speed = ratio.empty() ? std::string() : speed_text(bar.value, first);
+    full = fmt::format("{} = {}   {}", bar.text, say(tr("{} cycles"), format_cycles(timed->cycles)), speed);
+    if (!ratio.empty()) shorter = fmt::format("{}   {}", bar.text, speed);
+  }
+  draw_text(ImGui::GetWindowDrawList(), sizes.strong, rect, color,
+            first_that_fits(sizes.strong, rect.width(), {full, shorter, text, bar.text, bar.brief.empty() ? bar.text : bar.brief}));
 }
 
 /// `timed`: the column is that of time.
@@ -437,7 +515,7 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
                  bool timed, Held held) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Rect heading = {rect.min, {rect.max.x, rect.min.y + sizes.heading}};
-  draw_text(list, theme.heading, heading, theme.text_dim, column.title);
+  draw_text(list, sizes.title, heading, theme.text_dim, column.title);
   if (!column.about.empty() && ImGui::IsWindowHovered() && heading.contains(ImGui::GetIO().MousePos))
     show_tooltip(theme, column.title, column.about);
   const std::vector<BarScale> scales = scales_of(column, runs, held);
@@ -449,17 +527,14 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
     if (hidden) continue;
     y += sizes.bar;
     const Simulation& run = *runs[i].simulation;
-    draw_figure(theme, sizes, {{rect.min.x, y}, {rect.max.x, y + sizes.line}}, column, i, timed ? &run : nullptr,
+    draw_figure(sizes, theme.text, {{rect.min.x, y}, {rect.max.x, y + sizes.line}}, column, i, timed ? &run : nullptr,
                 !is_held(held, column, runs.front()));
-    const Rect second = {{rect.min.x, y + sizes.line}, {rect.max.x, y + 2 * sizes.line}};
-    if (!sizes.two_lines) continue;
-    if (bar.recorded && !bar.recorded->hidden) {
-      draw_text(list, theme.ui, second, theme.text,
-                first_that_fits(theme.ui, second.width(), {bar.recorded->text, bar.recorded->brief}));
-    } else if (timed && held == Held::none) {
-      const auto [bound, brief] = bound_texts(run);
-      draw_text(list, theme.ui, second, theme.text, first_that_fits(theme.ui, second.width(), {bound, brief}));
-    }
+    const bool told = bar.recorded ? !bar.recorded->hidden : timed && held == Held::none;
+    if (sizes.below == 0 || !told) continue;
+    const std::vector<std::string> texts = second_texts(bar, timed ? &run : nullptr);
+    if (texts.empty()) continue;
+    draw_wrapped(list, sizes.second, {rect.min.x, y + 1.1F * sizes.line}, theme.text,
+                 first_that_wraps(sizes.second, rect.width(), sizes.below, texts), rect.width());
   }
 }
 
@@ -475,10 +550,52 @@ void draw_key(const Theme& theme, const Rect& rect, std::span<const PageRun> run
   const std::string ways = tr("Plain: read. Hatched: written.") + line;
   // Other scales than one expects are said even where the rest has no room.
   const float width = rect.width();
-  draw_text(ImGui::GetWindowDrawList(), theme.ui, rect, theme.text_dim,
-            !usual ? first_that_fits(theme.ui, width, {full + same, brief + same, ways + same, same.substr(1)})
-            : owed ? first_that_fits(theme.ui, width, {full + same, full, brief, ways})
+  ImFont* const font = fitting_font({theme.ui, theme.ui_small}, std::array{TextRoom{usual ? ways : same.substr(1), width}});
+  draw_text(ImGui::GetWindowDrawList(), font, rect, theme.text_dim,
+            !usual ? first_that_fits(font, width, {full + same, brief + same, ways + same, same.substr(1)})
+            : owed ? first_that_fits(font, width, {full + same, full, brief, ways})
                    : ways);
+}
+
+// --- names of narrow parts --------------------------------------------------------------------------------------------------
+
+/// The tensors whose name does not fit into a bar, in the order in which one meets them. Also of bars that a question still covers:
+/// the key keeps its height when the answer comes.
+std::vector<Tensor> unnamed_tensors(const Theme& theme, std::span<const Column> columns, std::span<const PageRun> runs,
+                                    std::span<const float> widths) {
+  std::vector<Tensor> out;
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const std::vector<BarScale> scales = scales_of(columns[c], runs, Held::none);
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      for (const Part& part : columns[c].bars[i].parts) {
+        if (!part.tensor || scales[i].whole <= 0) continue;
+        const float width = static_cast<float>(part.value / scales[i].whole) * widths[c];
+        const bool named = part.way != Part::Way::owed && name_fits(theme, part.tensor, width);
+        if (!named && width >= theme.scale && std::ranges::find(out, part.tensor) == out.end()) out.push_back(part.tensor);
+      }
+  }
+  return out;
+}
+
+/// A swatch and a name for each tensor, in as many lines as they take. Where `draws` is false, they are only measured. Returns the
+/// height.
+float draw_names(const Theme& theme, ImVec2 at, float width, std::span<const Tensor> tensors, bool draws) {
+  if (tensors.empty()) return 0;
+  const float line = std::round(1.5F * theme.ui->FontSize), swatch = std::round(0.75F * theme.ui->FontSize);
+  const float inner = std::round(5 * theme.scale), between = std::round(18 * theme.scale);
+  ImVec2 place = at;
+  for (const Tensor tensor : tensors) {
+    const std::string name = formula_text(to_string(tensor));
+    const float wide = swatch + inner + text_width(theme.ui, name);
+    if (place.x > at.x && place.x + wide > at.x + width) place = {at.x, place.y + line};
+    if (draws) {
+      ImDrawList* list = ImGui::GetWindowDrawList();
+      draw_swatch(list, theme, {place.x, std::round(place.y + 0.5F * (line - swatch))}, swatch, tensor);
+      draw_text(list, theme.ui, {{place.x + swatch + inner, place.y}, {place.x + wide + 1, place.y + line}}, theme.text, name);
+    }
+    place.x += wide + between;
+  }
+  return place.y + line - at.y;
 }
 
 /// A later page may ask for the time that this one has.
@@ -494,12 +611,75 @@ void draw_single_run(const View& view, std::span<const Column> columns, std::spa
   draw_text(ImGui::GetWindowDrawList(), theme.heading, {room.min, {room.max.x, room.min.y + line}}, theme.text,
             distinct_names(runs).front());
   const float each = std::floor((room.height() - line) / static_cast<float>(columns.size()));
-  const Sizes sizes = sizes_of(view, each, 1);
+  const std::vector<float> widths(columns.size(), room.width());
+  const Sizes sizes = sizes_of(view, columns, runs, widths, each, 1, true);
   Rect row = {{room.min.x, room.min.y + line}, room.max};
   for (std::size_t c = 0; c < columns.size(); ++c) {
     const bool timed = c + 1 == columns.size();
     draw_column(theme, sizes, columns[c], runs, row, timed, timed ? held_time(view, held) : held);
     row.min.y += each;
+  }
+}
+
+/// Widths of columns beside each other. The last of all has the longest words.
+std::vector<float> column_widths(std::size_t count, bool has_last, float width, float between) {
+  constexpr float last_share = 1.35F;
+  const auto columns = static_cast<float>(count);
+  const float unit = (width - between * (columns - 1)) / (columns - 1 + (has_last ? last_share : 1));
+  std::vector<float> widths(count, std::floor(unit));
+  if (has_last) widths.back() = std::floor(last_share * unit);
+  return widths;
+}
+
+/// Whether titles and figures stand in the columns whole, in the smallest of their fonts.
+bool words_fit(const Theme& theme, std::span<const Column> columns, std::span<const float> widths) {
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    if (text_width(theme.ui_small, columns[c].title) > widths[c]) return false;
+    for (const Bar& bar : columns[c].bars)
+      if (text_width(theme.ui_small, bar.brief.empty() ? bar.text : bar.brief) > widths[c]) return false;
+  }
+  return true;
+}
+
+/// Columns of several runs, in as many rows as their words need.
+struct Grid {
+  std::size_t per_row = 0, rows = 0;
+};
+Grid grid_of(const Theme& theme, std::span<const Column> columns, float width, float between) {
+  Grid grid;
+  const auto fits = [&] {
+    for (std::size_t from = 0; from < columns.size(); from += grid.per_row) {
+      const std::size_t count = std::min(grid.per_row, columns.size() - from);
+      if (!words_fit(theme, columns.subspan(from, count), column_widths(count, from + count == columns.size(), width, between)))
+        return false;
+    }
+    return true;
+  };
+  do {
+    ++grid.rows;
+    grid.per_row = (columns.size() + grid.rows - 1) / grid.rows;
+  } while (grid.rows < columns.size() && !fits());
+  return grid;
+}
+
+/// The bars of all runs in a row of columns; `has_time`: the last of them is that of time.
+void draw_row_of_columns(const View& view, std::span<const Column> columns, std::span<const PageRun> runs, const Rect& room,
+                         std::span<const float> widths, float between, bool has_time, Held held) {
+  const Theme& theme = *view.theme;
+  const Sizes sizes = sizes_of(view, columns, runs, widths, room.height(), runs.size(), has_time);
+  Rect column = room;
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const bool timed = has_time && c + 1 == columns.size();
+    column.max.x = column.min.x + widths[c];
+    draw_column(theme, sizes, columns[c], runs, column, timed, timed ? held_time(view, held) : held);
+    column.min.x = column.max.x + between;
+  }
+  const std::vector<std::string> names = distinct_names(runs);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const float y = room.min.y + sizes.heading + static_cast<float>(i) * sizes.band;
+    const Rect at = {{room.min.x, y}, {room.max.x, y + sizes.line}};
+    ImFont* const font = fitting_font({sizes.strong, theme.ui_bold, theme.ui_small}, std::array{TextRoom{names[i], at.width()}});
+    draw_text(ImGui::GetWindowDrawList(), font, at, theme.text, names[i]);
   }
 }
 
@@ -531,9 +711,7 @@ void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& 
   if (runs.empty()) return;
   const Held held = asks ? Held::unsaid : Held::none;
   const Theme& theme = *view.theme;
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const float key = std::round(1.5F * theme.ui->FontSize), between = std::round(22 * theme.scale);
-  const Rect room = {area.min, {area.max.x, area.max.y - key}};
   std::vector<Column> columns = columns_of(runs, asked_of(view));
   const char* said = nullptr;
   for (Column& column : columns) {
@@ -545,23 +723,28 @@ void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& 
       if (!is_held(held, column, runs[i]) && has_strip(column.bars[i], scales[i]))
         said = tr("Strips: what the bytes of a run are, without a scale.");
   }
-  draw_key(theme, {{area.min.x, room.max.y}, area.max}, runs, asks, said);
-  if (runs.size() == 1) return draw_single_run(view, columns, runs, room, held);
-  const Sizes sizes = sizes_of(view, room.height(), runs.size());
-  constexpr float time_share = 1.35F;  // of the last column, which has the longest words
-  const auto count = static_cast<float>(columns.size());
-  const float unit = (room.width() - between * (count - 1)) / (count - 1 + time_share);
-  Rect column = room;
-  for (std::size_t c = 0; c < columns.size(); ++c) {
-    const bool timed = c + 1 == columns.size();
-    column.max.x = column.min.x + (timed ? time_share * unit : unit);
-    draw_column(theme, sizes, columns[c], runs, column, timed, timed ? held_time(view, held) : held);
-    column.min.x = column.max.x + between;
+  const bool single = runs.size() == 1;
+  const std::span<const Column> all = columns;
+  const Grid grid = single ? Grid{1, all.size()} : grid_of(theme, all, area.width(), between);
+  std::vector<std::vector<float>> widths;
+  std::vector<Tensor> unnamed;
+  for (std::size_t from = 0; from < all.size(); from += grid.per_row) {
+    const std::size_t count = std::min(grid.per_row, all.size() - from);
+    widths.push_back(column_widths(count, from + count == all.size() && !single, area.width(), between));
+    for (const Tensor tensor : unnamed_tensors(theme, all.subspan(from, count), runs, widths.back()))
+      if (std::ranges::find(unnamed, tensor) == unnamed.end()) unnamed.push_back(tensor);
   }
-  const std::vector<std::string> names = distinct_names(runs);
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const float y = room.min.y + sizes.heading + static_cast<float>(i) * sizes.band;
-    draw_text(list, sizes.strong, {{room.min.x, y}, {room.max.x, y + sizes.line}}, theme.text, names[i]);
+  const float names = draw_names(theme, area.min, area.width(), unnamed, false);
+  const Rect room = {area.min, {area.max.x, area.max.y - key - names}};
+  draw_names(theme, {area.min.x, room.max.y}, area.width(), unnamed, true);
+  draw_key(theme, {{area.min.x, area.max.y - key}, area.max}, runs, asks, said);
+  if (single) return draw_single_run(view, columns, runs, room, held);
+  const float height = std::floor(room.height() / static_cast<float>(grid.rows));
+  for (std::size_t row = 0; row < widths.size(); ++row) {
+    const float top = room.min.y + static_cast<float>(row) * height;
+    const std::size_t from = row * grid.per_row;
+    draw_row_of_columns(view, all.subspan(from, widths[row].size()), runs, {{room.min.x, top}, {room.max.x, top + height}},
+                        widths[row], between, from + widths[row].size() == all.size(), held);
   }
 }
 

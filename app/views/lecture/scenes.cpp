@@ -26,7 +26,7 @@ struct SceneFields {
   Scene of;
   std::string title, notes, steps;
   QuestionFields question;
-  bool fresh = true;
+  bool raised = false, fresh = true;
   std::string path, deck_title, known_title;  // of the deck: as typed, and as it was when the field was filled
   bool warned = false;                        // that opening a deck drops scenes that no file has
 
@@ -37,6 +37,7 @@ struct SceneFields {
     notes = from.notes;
     steps = from.steps ? to_string(*from.steps) : std::string();
     question.fill(from.question.value_or(ClassQuestion{}));
+    raised = from.raised;
     fresh = false;
   }
   /// The scene with what is typed; steps that are no range leave those of before.
@@ -48,6 +49,7 @@ struct SceneFields {
     out->lesson = of.lesson;
     if (!steps.empty()) out->steps = step_range_from(steps) ? step_range_from(steps) : of.steps;
     out->question = question.question();
+    out->raised = raised && (out->question || out->lesson);
     return out;
   }
 };
@@ -130,6 +132,12 @@ void draw_fields(const View& view, Commands& commands, SceneFields& fields) {
   if (!fields.question.text.empty()) {
     done = choices_field(theme, fields.question, width, std::round(72 * theme.scale)) || done;
     done = right_choice_buttons(theme, fields.question) || done;
+  }
+  if (!fields.question.text.empty() || fields.of.lesson) {
+    if (pill(theme, tr("Ask when the scene opens"), fields.raised, tr("Without it the question waits for the key Q"))) {
+      fields.raised = !fields.raised;
+      done = true;
+    }
   }
   if (done) {
     commands.push(EditScene{fields.index, fields.scene()});

@@ -1,6 +1,7 @@
 // The lesson panel: a page's text, its question, the answer beside the simulated one, its task, and the way to the next page.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -200,14 +201,57 @@ void draw_task(const View& view, Commands& commands, LessonKeys& keys) {
   end_box(theme, box, lesson.reached != nullptr ? theme.good : theme.inset_border);
 }
 
-/// Scrolls an answer that has just come into view, as far as its options stay there.
-void follow_answer(const Theme& theme, LessonPlace& place, float top, float bottom) {
-  const float margin = std::round(8 * theme.scale), room = ImGui::GetWindowHeight(), scroll = ImGui::GetScrollY();
+/// Where the box of a question stands on the screen: its upper edge, where the words after the answer begin, its lower edge.
+struct AnsweredBox {
+  float top = 0, words = 0, bottom = 0;
+};
+
+/// The question with what came of the answer, over the upper edge of the text.
+class PinnedVerdict {
+ public:
+  explicit PinnedVerdict(const View& view) : view_(view) {
+    pad_ = std::round(8 * view.theme->scale);
+    at_ = {ImGui::GetCursorScreenPos().x, ImGui::GetWindowPos().y};
+    width_ = ImGui::GetContentRegionAvail().x;
+    constexpr float most_of_text = 0.45F;
+    most_ = most_of_text * ImGui::GetWindowHeight();
+  }
+  float height() const { return verdict_height(view_, width_ - 2 * pad_, most_) + pad_; }
+  void draw() const {
+    const Theme& theme = *view_.theme;
+    const float line = std::max(1.0F, theme.scale), bottom = at_.y + height();
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    list->AddRectFilled(at_, {at_.x + width_, bottom}, theme.inset);
+    list->AddRectFilled({at_.x, bottom - line}, {at_.x + width_, bottom}, theme.inset_border);
+    draw_verdict(view_, {at_.x + pad_, at_.y + pad_}, width_ - 2 * pad_, most_);
+  }
+
+ private:
+  const View& view_;
+  ImVec2 at_;
+  float pad_ = 0, width_ = 0, most_ = 0;
+};
+
+/// Scrolls an answer that has just come into sight, with its question. Where there is no room for both, the question and what came
+/// of the answer are pinned, and the words after them follow.
+void follow_answer(const View& view, LessonPlace& place, const AnsweredBox& box) {
+  const float margin = std::round(8 * view.theme->scale), room = ImGui::GetWindowHeight(), scroll = ImGui::GetScrollY();
   const float to_screen = ImGui::GetWindowPos().y - scroll;
-  const float wanted = std::floor(std::min(top - to_screen - margin, bottom - to_screen + margin - room));
+  const bool fits = box.bottom - box.top + 2 * margin <= room;
+  const float top = fits ? box.top - margin : box.words - PinnedVerdict(view).height();
+  const float wanted = std::floor(std::min(top - to_screen, box.bottom - to_screen + margin - room));
   if (place.followed < 0 || wanted <= place.followed) return;
   place.followed = wanted;
   if (wanted > scroll) ImGui::SetScrollY(wanted);
+}
+
+/// Keeps the question and what came of the answer in sight while the words after them are read. Returns the height that it covers.
+float keep_in_sight(const View& view, const AnsweredBox& box) {
+  const float top = ImGui::GetWindowPos().y;
+  const PinnedVerdict pinned(view);
+  if (box.top >= top || box.bottom <= top + pinned.height()) return 0;
+  pinned.draw();
+  return pinned.height();
 }
 
 void draw_retry(const Theme& theme, Commands& commands, LessonKeys& keys) {
@@ -217,7 +261,8 @@ void draw_retry(const Theme& theme, Commands& commands, LessonKeys& keys) {
   if (clicked || keys.entered()) commands.push(RetryLesson{});
 }
 
-void draw_page(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place) {
+/// Returns the height of what is pinned over the text.
+float draw_page(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const LessonPage& page = lesson.lesson->pages[lesson.page];
@@ -228,27 +273,27 @@ void draw_page(const View& view, Commands& commands, LessonKeys& keys, LessonPla
     gap(theme, 4);
   }
   draw_problem(view);
+  std::optional<AnsweredBox> answered;
   if (page.ask) {
     const Box box = begin_box(theme);
-    float from = 0;  // what comes into sight with the answer
-    if (lesson.answer == nullptr)
+    if (lesson.answer == nullptr) {
       draw_question(view, commands, question_draft(), keys);
-    else
-      from = draw_answered(view);
-    if (lesson.answer != nullptr) {
-      // A class has read the options. Where there is no room for all, it sees why, and what is so.
-      if (view.workspace->present) from = ImGui::GetCursorScreenPos().y;
+    } else {
+      draw_answered(view);
+      answered.emplace(AnsweredBox{box.at.y, ImGui::GetCursorScreenPos().y, 0});
       draw_reason(view, terms);
       gap(theme, 2);
       divider(theme);
       draw_reveal(view, terms);
     }
     end_box(theme, box, lesson.answer == nullptr ? theme.accent : theme.inset_border);
-    if (lesson.answer != nullptr) follow_answer(theme, place, from, ImGui::GetCursorScreenPos().y);
-    if (lesson.answer != nullptr && !view.workspace->present) draw_retry(theme, commands, keys);
+    if (answered) answered->bottom = ImGui::GetCursorScreenPos().y;
+    if (answered) follow_answer(view, place, *answered);
+    if (answered && !view.workspace->present) draw_retry(theme, commands, keys);
     gap(theme, 4);
   }
   if (page.task && !lesson.locked) draw_task(view, commands, keys);
+  return answered ? keep_in_sight(view, *answered) : 0;
 }
 
 /// A button of "the way" that cannot be used now is faint.
@@ -480,10 +525,14 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
     }
     if (place.from_behind) ImGui::SetScrollY(beyond_any_text);  // in every frame: figures that come make the text longer
     if (const auto wanted = std::exchange(place.wanted, std::nullopt)) ImGui::SetScrollY(*wanted);
-    ended ? draw_end(view, commands, keys, place) : draw_page(view, commands, keys, place);
+    float pinned = 0;
+    if (ended)
+      draw_end(view, commands, keys, place);
+    else
+      pinned = draw_page(view, commands, keys, place);
     place.scroll = ImGui::GetScrollY();
     place.most = ImGui::GetScrollMaxY();
-    place.seen = ImGui::GetWindowHeight();
+    place.seen = ImGui::GetWindowHeight() - pinned;
     place.frame = ImGui::GetFrameCount();
   }
   ImGui::EndChild();

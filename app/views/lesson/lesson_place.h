@@ -13,7 +13,7 @@ namespace tilescope {
 struct LessonPlace {
   std::string ended;            // the lesson whose end is shown, by its id
   float scroll = 0, most = 0;   // of the text
-  float seen = 0;               // height of the part that is on screen
+  float seen = 0;               // height of the part that is on screen, below what is pinned over it
   int frame = -1;               // that drew it last
   std::optional<float> wanted;  // scroll of the next frame
   bool from_behind = false;     // the page was turned to from the one after it, and stands at its end

@@ -77,28 +77,45 @@ float longest_word(const Theme& theme, const Prose& option, const ExpressionValu
   return width;
 }
 
-/// Draws the row at the cursor, `width` wide, and returns where it is; adds no item.
-Rect draw_option(const View& view, const OptionRow& row, float width) {
+/// Where the parts of a row stand, from its left edge on, and how high they make it.
+struct OptionLayout {
+  float left = 0, right = 0, inner = 0;          // of the text; the right edge of what stands after it
+  float note_right = 0, note = 0, after = 0;     // widths; 0: none
+  bool after_below = false, note_below = false;  // on a line of their own, where a word would reach into them
+  float text = 0, height = 0;
+};
+
+OptionLayout lay_out_option(const View& view, const OptionRow& row, float width) {
+  const Theme& theme = *view.theme;
+  const auto [pad, lead, swatch, line] = option_sizes(theme);
+  OptionLayout out;
+  out.left = pad;
+  out.right = out.inner = width - pad;
+  if (row.ring || row.indented || !row.before.empty() || row.mark != 0) out.left += lead;
+  if (row.swatch) out.left += swatch + pad;
+  const float longest = longest_word(theme, *row.text, values_of(view));
+  out.after = row.after.empty() ? 0 : text_width(theme.mono, row.after) + pad;
+  out.after_below = longest > out.right - out.after - out.left;
+  if (!out.after_below) out.right -= out.after;
+  out.note = row.note.empty() ? 0 : text_width(theme.ui_small, row.note) + pad;
+  out.note_below = out.after_below || longest > out.right - out.note - out.left;
+  out.note_right = out.inner - out.after;
+  if (!out.note_below) out.right -= out.note;
+  const bool has_line_below = (out.after_below && out.after > 0) || (out.note_below && out.note > 0);
+  out.text = prose_height(theme, *row.text, values_of(view), out.right - out.left);
+  out.height = out.text + pad + (has_line_below ? line : 0);
+  return out;
+}
+
+/// Draws the row, `width` wide, and returns where it is; adds no item.
+Rect draw_option_at(const View& view, const OptionRow& row, ImVec2 at, float width) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const ImVec2 at = ImGui::GetCursorScreenPos();
   const auto [pad, lead, swatch, line] = option_sizes(theme);
-  float left = at.x + pad, right = at.x + width - pad;
-  if (row.ring || row.indented || !row.before.empty() || row.mark != 0) left += lead;
-  if (row.swatch) left += swatch + pad;
-  const float inner = right;
-  // What stands after the text, and the note, have a line below it where a word would reach into them.
-  const float longest = longest_word(theme, *row.text, values_of(view));
-  const float after = row.after.empty() ? 0 : text_width(theme.mono, row.after) + pad;
-  const bool after_below = longest > right - after - left;
-  if (!after_below) right -= after;
-  const float note = row.note.empty() ? 0 : text_width(theme.ui_small, row.note) + pad;
-  const bool note_below = after_below || longest > right - note - left;
-  const float note_right = inner - after;
-  if (!note_below) right -= note;
-  const bool has_line_below = (after_below && after > 0) || (note_below && note > 0);
-  const float text = prose_height(theme, *row.text, values_of(view), right - left);
-  const Rect rect = {at, {at.x + width, at.y + text + pad + (has_line_below ? line : 0)}};
+  const OptionLayout parts = lay_out_option(view, row, width);
+  const float left = at.x + parts.left, right = at.x + parts.right, inner = at.x + parts.inner,
+              note_right = at.x + parts.note_right;
+  const Rect rect = {at, {at.x + width, at.y + parts.height}};
   list->AddRectFilled(rect.min, rect.max, row.fill, 6 * theme.scale);
   if (row.border != 0) list->AddRect(rect.min, rect.max, row.border, 6 * theme.scale, 0, std::max(1.0F, theme.scale));
   const ImVec2 lead_at = {at.x + pad + 0.35F * lead, at.y + 0.5F * (pad + line)};
@@ -112,16 +129,20 @@ Rect draw_option(const View& view, const OptionRow& row, float width) {
   const float top = at.y + 0.5F * pad;
   if (row.swatch) draw_swatch(list, theme, {left - swatch - pad, std::round(top + 0.5F * (line - swatch))}, swatch, row.swatch);
   draw_prose_at(list, theme, *row.text, values_of(view), {left, top}, right - left, row.color != 0 ? row.color : theme.text);
-  const float below = top + text;
-  if (note > 0 && note_below)
+  const float below = top + parts.text;
+  if (parts.note > 0 && parts.note_below)
     draw_text(list, theme.ui_small, {{left, below}, {note_right, below + line}}, theme.text_dim, row.note);
-  if (note > 0 && !note_below)
+  if (parts.note > 0 && !parts.note_below)
     draw_text(list, theme.ui_small, {{right, at.y}, {note_right - pad, at.y + pad + line}}, theme.text_dim, row.note, Align::right);
-  if (after > 0 && after_below)
+  if (parts.after > 0 && parts.after_below)
     draw_text(list, theme.mono, {{note_right, below}, {inner, below + line}}, theme.text, row.after, Align::right);
-  if (after > 0 && !after_below)
+  if (parts.after > 0 && !parts.after_below)
     draw_text(list, theme.mono, {{note_right, at.y}, {inner, at.y + pad + line}}, theme.text, row.after, Align::right);
   return rect;
+}
+
+Rect draw_option(const View& view, const OptionRow& row, float width) {
+  return draw_option_at(view, row, ImGui::GetCursorScreenPos(), width);
 }
 
 // --- choice and point -------------------------------------------------------------------------------------------------------
@@ -177,30 +198,38 @@ void draw_choices(const View& view, QuestionDraft& draft, LessonKeys& keys) {
   }
 }
 
-void draw_chosen(const View& view) {
+bool is_chosen(const View& view, int option) {
+  return view.lesson.answer->given && view.lesson.answer->option == option;
+}
+
+/// An option after the answer.
+OptionRow answered_row(const View& view, int option) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
   const PageFigures* figures = view.lesson.figures;
-  const LessonAnswer& answer = *view.lesson.answer;
   const int right = figures != nullptr ? right_option(ask, *figures) : -1;
-  for (int i = 0; i < static_cast<int>(ask.options.size()); ++i) {
-    const bool own = answer.given && answer.option == i;
-    OptionRow row;
-    row.text = &ask.options[static_cast<std::size_t>(i)];
-    if (ask.kind == QuestionKind::point) row.swatch = tensor_named(view, plain_text(*row.text));
-    if (ask.shows_values && figures != nullptr && static_cast<std::size_t>(i) < figures->values.size())
-      row.after = figure_words(figures->values[static_cast<std::size_t>(i)], ask.unit);
-    row.ring = figures == nullptr;
-    row.indented = true;
-    row.mark = i == right ? 1 : own && right >= 0 ? -1 : 0;
-    row.fill = i == right ? with_alpha(theme.good, 0.16F) : mix(theme.inset, theme.inset_border, 0.2F);
-    row.border = own ? theme.accent : 0;
-    row.color = i == right || own ? theme.text : theme.text_dim;
+  const bool own = is_chosen(view, option);
+  const auto i = static_cast<std::size_t>(option);
+  OptionRow row;
+  row.text = &ask.options[i];
+  if (ask.kind == QuestionKind::point) row.swatch = tensor_named(view, plain_text(*row.text));
+  if (ask.shows_values && figures != nullptr && i < figures->values.size()) row.after = figure_words(figures->values[i], ask.unit);
+  row.ring = figures == nullptr;
+  row.indented = true;
+  row.mark = option == right ? 1 : own && right >= 0 ? -1 : 0;
+  row.fill = option == right ? with_alpha(theme.good, 0.16F) : mix(theme.inset, theme.inset_border, 0.2F);
+  row.border = own ? theme.accent : 0;
+  row.color = option == right || own ? theme.text : theme.text_dim;
+  return row;
+}
+
+void draw_chosen(const View& view) {
+  for (int i = 0; i < static_cast<int>(question_of(view).options.size()); ++i) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
-    const Rect rect = draw_option(view, row, ImGui::GetContentRegionAvail().x);
+    const Rect rect = draw_option(view, answered_row(view, i), ImGui::GetContentRegionAvail().x);
     ImGui::SetCursorScreenPos(at);
     ImGui::Dummy({rect.width(), rect.height()});
-    if (own) item_tooltip(theme, tr("Your answer"));
+    if (is_chosen(view, i)) item_tooltip(*view.theme, tr("Your answer"));
   }
 }
 
@@ -345,13 +374,14 @@ void draw_order(const View& view, QuestionDraft& draft, LessonKeys& keys) {
   keys.go(keys.last() - (count - 1) + to);
 }
 
-void draw_ordered(const View& view) {
+std::vector<OptionRow> ordered_rows(const View& view) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
   const PageFigures* figures = view.lesson.figures;
   const LessonAnswer& answer = *view.lesson.answer;
   std::vector<int> order = answer.order;
   if (figures != nullptr) order = right_order(*figures);
+  std::vector<OptionRow> rows;
   for (std::size_t at_row = 0; at_row < order.size(); ++at_row) {
     const int option = order[at_row];
     const auto own = std::find(answer.order.begin(), answer.order.end(), option) - answer.order.begin();
@@ -365,11 +395,70 @@ void draw_ordered(const View& view) {
       if (row.mark < 0) row.note = say(tr("yours: {}"), own + 1);
       if (row.mark > 0) row.fill = with_alpha(theme.good, 0.16F);
     }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+void draw_ordered(const View& view) {
+  for (const OptionRow& row : ordered_rows(view)) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const Rect rect = draw_option(view, row, ImGui::GetContentRegionAvail().x);
     ImGui::SetCursorScreenPos(at);
     ImGui::Dummy({rect.width(), rect.height()});
   }
+}
+
+// --- the verdict in few lines -----------------------------------------------------------------------------------------------
+
+/// The chosen option, and the right one; of an order all.
+std::vector<OptionRow> verdict_rows(const View& view) {
+  const LessonQuestion& ask = question_of(view);
+  if (ask.kind == QuestionKind::order) return ordered_rows(view);
+  std::vector<OptionRow> rows;
+  if (ask.kind != QuestionKind::choice && ask.kind != QuestionKind::point) return rows;
+  const int right = view.lesson.figures != nullptr ? right_option(ask, *view.lesson.figures) : -1;
+  for (int i = 0; i < static_cast<int>(ask.options.size()); ++i)
+    if (i == right || is_chosen(view, i)) rows.push_back(answered_row(view, i));
+  return rows;
+}
+
+std::vector<std::pair<std::string, ImU32>> verdict_lines(const View& view) {
+  const Theme& theme = *view.theme;
+  const LessonQuestion& ask = question_of(view);
+  const PageFigures* figures = view.lesson.figures;
+  const LessonAnswer& answer = *view.lesson.answer;
+  std::vector<std::pair<std::string, ImU32>> lines;
+  if (figures == nullptr || (ask.kind != QuestionKind::number && ask.kind != QuestionKind::draw)) return lines;
+  const bool right = answer.given && is_right(ask, answer, *figures);
+  if (ask.kind == QuestionKind::number) {
+    std::string both;
+    if (answer.given) both = fmt::format("{}: {}   ", tr("Your answer"), figure_words(answer.number, ask.unit));
+    both += fmt::format("{}: {}", is_computed(ask.answer.text) ? tr("Computed") : tr("Simulated"),
+                        figure_words(figures->answer, ask.unit));
+    lines.emplace_back(both, theme.text);
+  }
+  if (!answer.given) return lines;
+  lines.emplace_back(ask.kind == QuestionKind::draw ? curve_verdict_words(view)
+                                                    : verdict_words(answer.number, figures->answer, right, ask.unit, ask.tolerance),
+                     right ? theme.good : theme.bad);
+  return lines;
+}
+
+struct VerdictLayout {
+  float question = 0, height = 0, between = 0;  // question 0: it has no room
+};
+
+VerdictLayout lay_out_verdict(const View& view, float width, float most) {
+  const Theme& theme = *view.theme;
+  VerdictLayout out;
+  out.between = std::round(5 * theme.scale);
+  for (const OptionRow& row : verdict_rows(view)) out.height += lay_out_option(view, row, width).height + out.between;
+  for (const auto& [text, color] : verdict_lines(view)) out.height += wrapped_height(theme.ui_bold, text, width) + out.between;
+  const float question = prose_height(theme, question_of(view).question, values_of(view), width) + out.between;
+  if (out.height + question <= most) out.question = question;
+  out.height += out.question;
+  return out;
 }
 
 std::optional<LessonAnswer> answer_of(const LessonQuestion& ask, const QuestionDraft& draft) {
@@ -473,11 +562,10 @@ float question_height(const View& view, float width) {
   return height + std::round(theme.scale) + between + std::round(26 * theme.scale) + between;
 }
 
-float draw_answered(const View& view) {
+void draw_answered(const View& view) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
   draw_prose(theme, ask.question, values_of(view), ImGui::GetContentRegionAvail().x, theme.text_dim);
-  const float top = ImGui::GetCursorScreenPos().y;
   switch (ask.kind) {
     case QuestionKind::choice:
     case QuestionKind::point:
@@ -493,7 +581,27 @@ float draw_answered(const View& view) {
       draw_curve_answer(view);
       break;
   }
-  return top;
+}
+
+float verdict_height(const View& view, float width, float most) {
+  return lay_out_verdict(view, width, most).height;
+}
+
+void draw_verdict(const View& view, ImVec2 at, float width, float most) {
+  const Theme& theme = *view.theme;
+  const LessonQuestion& ask = question_of(view);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const VerdictLayout parts = lay_out_verdict(view, width, most);
+  float y = at.y;
+  if (parts.question > 0) {
+    draw_prose_at(list, theme, ask.question, values_of(view), at, width, theme.text_dim);
+    y += parts.question;
+  }
+  for (const OptionRow& row : verdict_rows(view)) y = draw_option_at(view, row, {at.x, y}, width).max.y + parts.between;
+  for (const auto& [text, color] : verdict_lines(view)) {
+    draw_wrapped(list, theme.ui_bold, {at.x, y}, color, text, width);
+    y += wrapped_height(theme.ui_bold, text, width) + parts.between;
+  }
 }
 
 }  // namespace tilescope

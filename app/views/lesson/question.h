@@ -32,8 +32,13 @@ const LessonQuestion& question_of(const View& view);
 void draw_question(const View& view, Commands& commands, QuestionDraft& draft, LessonKeys& keys);
 /// Returns the height that it adds in a column of this width.
 float question_height(const View& view, float width);
-/// Adds the question with the own answer and the simulated one; returns where the answers begin on the screen.
-float draw_answered(const View& view);
+/// Adds the question with the own answer and the simulated one.
+void draw_answered(const View& view);
+/// Draws, in few lines, the question and what came of the answer: for a text that has scrolled away from both. Adds no item. Where
+/// it would be higher than `most`, the question stays out.
+void draw_verdict(const View& view, ImVec2 at, float width, float most);
+/// Returns its height.
+float verdict_height(const View& view, float width, float most);
 
 /// True while the field of an answer has the keyboard and is empty. No number begins with a letter, so letters are the window's
 /// then.
@@ -47,6 +52,8 @@ bool draws_curve_in_middle(const View& view);
 /// Adds the curve that is drawn, or what moves it where it stands in the middle; after the answer the simulated one beside it.
 void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& keys);
 void draw_curve_answer(const View& view);
+/// Says whether the drawing is right, and why not.
+std::string curve_verdict_words(const View& view);
 /// Returns the height of the curve in a column of this width; 0 where it stands in the middle.
 float curve_height(const View& view, float width);
 

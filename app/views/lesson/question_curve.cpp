@@ -290,6 +290,10 @@ void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& key
   move_by_keys(question_of(view), top_of(view.lesson), draft, keys);
 }
 
+std::string curve_verdict_words(const View& view) {
+  return curve_verdict(question_of(view), view.lesson.answer->drawn, view.lesson.figures->curve);
+}
+
 void draw_curve_answer(const View& view) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
@@ -297,7 +301,7 @@ void draw_curve_answer(const View& view) {
   if (!draws_curve_in_middle(view)) draw_both(view, curve_height(view, ImGui::GetContentRegionAvail().x));
   if (!answer.given || view.lesson.figures == nullptr) return;
   const bool right = is_right(ask, answer, *view.lesson.figures);
-  wrapped_text(theme.ui_bold, right ? theme.good : theme.bad, curve_verdict(ask, answer.drawn, view.lesson.figures->curve));
+  wrapped_text(theme.ui_bold, right ? theme.good : theme.bad, curve_verdict_words(view));
   if (const std::string course = curve_course(ask, answer.drawn, view.lesson.figures->curve); !right && !course.empty())
     wrapped_text(theme.ui, theme.text, course);
 }

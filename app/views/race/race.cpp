@@ -208,10 +208,9 @@ void draw_limit(ImDrawList* list, const Theme& theme, const RaceColumn& column, 
                      {column.finish.max.x - marker - theme.gap, column.title.max.y}};
   const std::string bound = bound_text(run.bound, run.sms);
   const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
-  const std::string use =
-      run.bound == Bound::latency
-          ? bound
-          : fmt::format("{} ({})", bound, busy_text(run.bound, format_percent(std::round(100 * busy) / 100), run.sms));
+  const std::string use = run.bound == Bound::latency
+                              ? bound
+                              : fmt::format("{} ({})", bound, busy_text(run.bound, format_percent(std::round(100 * busy) / 100)));
   for (const std::string& text :
        {say(tr("Bottleneck: {}"), use), say(tr("Bottleneck: {}"), bound), bound, std::string(bound_name(run.bound))}) {
     if (text_width(theme.ui_small, text) > rect.width()) continue;

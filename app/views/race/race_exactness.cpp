@@ -7,7 +7,6 @@
 
 #include "app/ui/quad_batch.h"
 #include "app/ui/say.h"
-#include "app/ui/text_record.h"
 #include "app/ui/widgets.h"
 #include "app/views/chrome.h"
 #include "app/views/race/race_reason.h"
@@ -94,8 +93,7 @@ void draw_too_large(const View& view, const Rect& rect, const StageMetrics& metr
   const auto lines = [&](const std::string& text) { return wrapped_height(theme.ui_small, text, inside.width()); };
   const std::string all = why + " " + way, brief = std::string(tr("Too large to compare O.")) + " " + way;
   const std::string& text = lines(all) <= inside.height() ? all : brief;
-  record_text(inside.min, theme.ui_small, theme.ui_small->FontSize, text);
-  list->AddText(theme.ui_small, theme.ui_small->FontSize, inside.min, theme.text_dim, text.c_str(), nullptr, inside.width());
+  draw_wrapped(list, theme.ui_small, inside.min, theme.text_dim, text, inside.width());
   hit_area("too large", rect);
   item_tooltip(theme, all);
 }

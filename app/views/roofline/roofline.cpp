@@ -116,10 +116,8 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
   if (said && shown.sms.many_idle() && shown.sms.never_used())
     taken = say(tr(". Tensor cores of {} of {} SMs busy {} of the SM time with a block, also with other instructions"),
                 shown.sms.with_blocks, shown.sms.all, format_percent(tensor));
-  else if (said && shown.sms.many_idle())
-    taken = say(tr(". Tensor cores busy {} of the SM time with a block, also with other instructions"), format_percent(tensor));
   else if (said)
-    taken = say(tr(". Tensor cores busy {} of the time, also with other instructions"), format_percent(tensor));
+    taken = say(tr(". Tensor cores busy {} of the SM time with a block, also with other instructions"), format_percent(tensor));
   const std::string name = launches_of(kernel).size() > 1
                                ? fmt::format("{} {}", algorithm_title(kernel.algorithm), translated(launch))
                                : algorithm_title(kernel.algorithm);
@@ -265,9 +263,14 @@ void draw_ridge(Plot& plot, const View& view, const RooflineStudy& study) {
   const double ridge = products.rate / study.roof.find(Ceiling::hbm)->rate;
   const std::vector<PlotPoint> line = {{ridge, products.rate}, {ridge, plot.y_axis().low}};
   plot.curve(line, view.theme->text_dim, view.theme->scale, Plot::Line::dotted);
+  const std::string value = format_value(std::round(ridge));
+  // Under load a GPU lowers its clock with the run, and the ridge with it.
+  const std::string text = study.gpu.slows_under_load()
+                               ? say(tr("ridge {} ({} at {})"), value, products.of == Ceiling::wgmma ? "wgmma" : "mma.sync",
+                                     format_clock(study.gpu.sm_clock_hz))
+                               : say(tr("ridge {}"), value);
   // In the middle of its height: the key stands beside its foot.
-  plot.label({ridge, std::sqrt(products.rate * plot.y_axis().low)}, say(tr("ridge {}"), format_value(std::round(ridge))),
-             view.theme->text_dim);
+  plot.label({ridge, std::sqrt(products.rate * plot.y_axis().low)}, text, view.theme->text_dim);
 }
 
 /// Returns true if two lines would overlap.

@@ -8,6 +8,7 @@
 #include "app/ui/short_line.h"
 #include "app/ui/tab_stops.h"
 #include "app/ui/widgets.h"
+#include "app/views/chrome.h"
 #include "app/views/light_tensor.h"
 #include "app/views/panels.h"
 #include "app/views/softmax/softmax_figures.h"
@@ -52,8 +53,10 @@ void heading(const View& view, Commands& commands, const SoftmaxParts& parts, in
   const float button = std::round(20 * theme.scale), number = text_width(theme.mono, "000") + 4 * theme.scale;
   const float picker = 2 * button + number;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  draw_text(list, theme.heading, {at, {at.x + width - picker - 44 * theme.scale, at.y + height}}, theme.text,
-            row_title(*view.lane().simulation, parts));
+  const float title = width - picker - 44 * theme.scale;
+  const Simulation& run = *view.lane().simulation;
+  draw_text(list, theme.heading, {at, {at.x + title, at.y + height}}, theme.text,
+            first_that_fits(theme.heading, title, {row_title(run, parts), short_algorithm_title(*run.info)}));
   if (is_softmax_of_a_row(*view.lane().simulation, parts)) {
     hit_area("title", {at, {at.x + width - picker - 44 * theme.scale, at.y + height}});
     item_tooltip(theme, tr("Softmax, in parts"),
@@ -255,7 +258,8 @@ void draw_dashed(ImDrawList* list, const Theme& theme, float x0, float x1, float
     list->AddRectFilled({x, std::floor(y)}, {std::min(x + dash, x1), std::floor(y) + thickness}, color);
 }
 
-const char* bars_words(const SoftmaxFigures& figures, bool held) {
+/// What the bars are, in `room` pixels.
+std::string bars_words(const Theme& theme, const SoftmaxFigures& figures, bool held, float room) {
   const SoftmaxParts& parts = figures.parts;
   if (parts.bars == ChipTile::none) return tr("No scores in this launch");
   if (parts.bars.is(Meaning::probability)) return tr("weights seen so far");
@@ -265,7 +269,9 @@ const char* bars_words(const SoftmaxFigures& figures, bool held) {
     const std::int64_t key = figures.first_key + static_cast<std::int64_t>(i);
     ahead = std::isfinite(figures.bars[i]) && !figures.is_current(key) && !figures.is_earlier(key);
   }
-  return ahead && !held ? tr("scores, grey: still to come") : tr("seen so far, m not subtracted");
+  return ahead && !held ? first_that_fits(theme.ui_small, room,
+                                          {tr("scores, grey: still to come"), tr("grey: still to come"), tr("grey: later")})
+                        : first_that_fits(theme.ui_small, room, {tr("seen so far, m not subtracted"), tr("seen so far")});
 }
 
 /// What stands over the bars: what they are, and the old and new maximum. In two lines where one has no room for both.
@@ -291,10 +297,12 @@ BarsCaption bars_caption(const Theme& theme, const SoftmaxFigures& figures, ImVe
                                                                                  : tr("part of the row, right: all so far"),
                                      tr("right: all so far")});
   else
-    caption.words = bars_words(figures, held);
+    caption.words = bars_words(theme, figures, held, room.x);
   constexpr float least_lines = 6;  // of a panel with two for the caption
+  const bool low = room.y < least_lines * line;
+  if (low && !only_tile) caption.words = bars_words(theme, figures, held, room.x - columns);
   const bool one_line = text_width(theme.ui_small, caption.words) + columns <= room.x;
-  caption.height = one_line || !caption.maxima || room.y < least_lines * line ? line : 2 * line;
+  caption.height = one_line || !caption.maxima || low ? line : 2 * line;
   return caption;
 }
 

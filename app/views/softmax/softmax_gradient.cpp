@@ -87,7 +87,8 @@ std::optional<int> draw_line(const Theme& theme, const GradientLine& line, const
             value ? format_value(*value) : "–", Align::right);
   const Rect strip = {{at.x + label + number + 8 * theme.scale, at.y + 1}, {at.x + width, at.y + height - 1}};
   if (line.keys == nullptr) {
-    draw_text(list, theme.ui_small, strip, theme.text_faint, tr("one number for the whole row"));
+    draw_text(list, theme.ui_small, strip, theme.text_faint,
+              first_that_fits(theme.ui_small, strip.width(), {tr("one number for the whole row"), tr("one for the row")}));
     item_tooltip(theme, name, meaning_of(line.chip_tile));
     return std::nullopt;
   }

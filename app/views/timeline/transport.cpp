@@ -86,29 +86,95 @@ void draw_buttons(Row& row, const View& view, Commands& commands) {
   if (row.icon("##last", Icon::last, tr("Last step (End)"), there)) commands.push(SeekStep{last});
 }
 
-void draw_grain_and_speed(Row& row, const View& view, Commands& commands) {
+/// How the step size and the speed are shown: whole, or, with less room, in shorter words and as lists.
+struct ControlsLook {
+  bool named_speed = true, grain_list = false, speed = true, grain = true;
+};
+constexpr std::array controls_looks = {
+    ControlsLook{}, ControlsLook{.named_speed = false}, ControlsLook{.named_speed = false, .grain_list = true},
+    ControlsLook{.named_speed = false, .grain_list = true, .speed = false}, ControlsLook{.speed = false, .grain = false}};
+
+std::array<const char*, 3> grain_names() {
+  return {tr("Operation"), tr("Tile"), tr("Phase")};
+}
+
+float grain_list_width(const Theme& theme) {
+  float width = 0;
+  for (const char* name : grain_names()) width = std::max(width, text_width(theme.ui_bold, fmt::format("{} ▾", name)));
+  return std::round(width + 22 * theme.scale);
+}
+
+float speed_width(const Theme& theme, bool named) {
+  const float name = named ? text_width(theme.ui_bold, tr("Speed")) : 0;
+  return std::round(name + text_width(theme.ui_bold, " 0.25×") + 24 * theme.scale);
+}
+
+float controls_width(const Theme& theme, const ControlsLook& look) {
+  const float grain = look.grain_list ? grain_list_width(theme) : segmented_width(theme, grain_names());
+  return (look.grain ? std::round(6 * theme.scale) + grain + std::round(12 * theme.scale) : 0) +
+         (look.speed ? speed_width(theme, look.named_speed) + std::round(18 * theme.scale) : 0);
+}
+
+std::string step_text(const Lane& lane, std::int64_t step) {
+  return fmt::format(fmt::runtime(tr("Step {} of {}")), format_count(step), format_count(lane.step_count));
+}
+
+/// The widest look that leaves room for the step; where none does, the widest that is not cut.
+ControlsLook controls_look(const Row& row, const View& view, float right) {
   const Theme& theme = *view.theme;
+  const float room = right - row.x();
+  const float step = view.lanes.empty() ? 0 : text_width(theme.ui_bold, step_text(view.lane(), view.lane().step_count));
+  for (const float beside : {step, 0.0F})
+    for (const ControlsLook& look : controls_looks)
+      if (controls_width(theme, look) + beside <= room && (look.grain || beside == 0)) return look;
+  return controls_looks.back();
+}
+
+void draw_grain(Row& row, const View& view, Commands& commands, bool list) {
+  const Theme& theme = *view.theme;
+  const auto names = grain_names();
+  const auto now = static_cast<std::size_t>(view.playback.grain);
   row.skip(6);
   row.place(26);
-  const std::array<const char*, 3> grains = {tr("Operation"), tr("Tile"), tr("Phase")};
-  ImGui::BeginGroup();
-  if (const auto grain = segmented(theme, "grain", grains, static_cast<int>(view.playback.grain)))
-    commands.push(SetGrain{static_cast<Grain>(*grain)});
-  ImGui::EndGroup();
-  item_tooltip(theme, tr("Step size"),
-               tr("operation: one line of the listing\ntile: one iteration of its loop\nphase: one kernel launch"));
-  row.advance(12);
+  std::optional<int> chosen;
+  if (list) {
+    if (pill(theme, fmt::format("{} ▾##grain", names[now]).c_str(), false, tr("Step size"), grain_list_width(theme)))
+      ImGui::OpenPopup("grains");
+    row.advance(12);
+    if (ImGui::BeginPopup("grains")) {
+      for (std::size_t i = 0; i < names.size(); ++i)
+        if (ImGui::Selectable(names[i], i == now)) chosen = static_cast<int>(i);
+      ImGui::EndPopup();
+    }
+  } else {
+    ImGui::BeginGroup();
+    chosen = segmented(theme, "grain", names, static_cast<int>(now));
+    ImGui::EndGroup();
+    item_tooltip(theme, tr("Step size"),
+                 tr("operation: one line of the listing\ntile: one iteration of its loop\nphase: one kernel launch"));
+    row.advance(12);
+  }
+  if (chosen) commands.push(SetGrain{static_cast<Grain>(*chosen)});
+}
+
+void draw_speed(Row& row, const View& view, Commands& commands, bool named) {
+  const Theme& theme = *view.theme;
   row.place(26);
-  const std::string label = fmt::format("{} {}##speed", tr("Speed"), speed_label(view.playback.speed));
-  const float width = std::round(text_width(theme.ui_bold, tr("Speed")) + text_width(theme.ui_bold, " 0.25×") + 24 * theme.scale);
-  if (pill(theme, label.c_str(), false, tr("Playback speed (+ and −)"), width)) ImGui::OpenPopup("speeds");
+  const std::string speed = speed_label(view.playback.speed);
+  const std::string label = named ? fmt::format("{} {}##speed", tr("Speed"), speed) : fmt::format("{}##speed", speed);
+  if (pill(theme, label.c_str(), false, tr("Playback speed (+ and −)"), speed_width(theme, named))) ImGui::OpenPopup("speeds");
   row.advance(18);
   if (ImGui::BeginPopup("speeds")) {
-    for (double speed : playing_speeds)
-      if (ImGui::Selectable(speed_label(speed).c_str(), std::fabs(speed - view.playback.speed) < 1e-6))
-        commands.push(SetSpeed{speed});
+    for (double each : playing_speeds)
+      if (ImGui::Selectable(speed_label(each).c_str(), std::fabs(each - view.playback.speed) < 1e-6)) commands.push(SetSpeed{each});
     ImGui::EndPopup();
   }
+}
+
+void draw_grain_and_speed(Row& row, const View& view, Commands& commands, float right) {
+  const ControlsLook look = controls_look(row, view, right);
+  if (look.grain) draw_grain(row, view, commands, look.grain_list);
+  if (look.speed) draw_speed(row, view, commands, look.named_speed);
 }
 
 std::int64_t sum(const TrafficTable& table, std::initializer_list<Link> links) {
@@ -232,9 +298,10 @@ void draw_figures(Row& row, const Rect& rect, const View& usual, float right) {
   const View view{usual, &theme};
   const Lane& lane = view.lane();
   const std::string steps = format_count(lane.step_count);
-  row.text(theme.ui_bold, theme.text, fmt::format(fmt::runtime(tr("Step {} of {}")), format_count(lane.step), steps),
-           fmt::format(fmt::runtime(tr("Step {} of {}")), steps, steps), right,
-           tr("A step is one operation of the SM in focus, ordered by its end."));
+  const char* const about_step = tr("A step is one operation of the SM in focus, ordered by its end.");
+  if (!row.text(theme.ui_bold, theme.text, step_text(lane, lane.step), step_text(lane, lane.step_count), right, about_step))
+    row.text(usual.theme->ui_bold, theme.text, fmt::format("{}/{}", format_count(lane.step), steps),
+             fmt::format("{}/{}", steps, steps), right, about_step);
   const std::string last_cycle = format_cycles(lane.simulation->cycles);
   row.text(theme.ui, theme.text_dim, fmt::format("{} {}", tr("Cycle"), format_cycles(Cycles(view.playback.cycle))),
            fmt::format("{} {}", tr("Cycle"), last_cycle), right, tr("SM cycles since the start of the run."));
@@ -261,25 +328,37 @@ void draw_figures(Row& row, const Rect& rect, const View& usual, float right) {
   if (!view.lesson.locked && !view.lesson.asks_later && !watched) draw_whole_run(row, rect, view, right);
 }
 
-/// What the next press of a clicker does in a deck; empty without one, and in a lesson, which says it beside its text.
-std::string next_click(const View& view) {
+/// What the next press of a clicker does in a deck, from all that there is to say to the least; empty without one, and in a lesson,
+/// which says it beside its text.
+std::vector<std::string> next_clicks(const View& view) {
   const Lecture& lecture = *view.lecture;
   if (view.lesson.lesson != nullptr || lecture.count() == 0 || view.lanes.empty()) return {};
-  if (lecture.shown() == nullptr) return tr("Page Down: the first scene");
+  if (lecture.shown() == nullptr) return {tr("Page Down: the first scene")};
+  std::vector<std::string> texts;
   switch (lecture.turn(1, view.lane().step)) {
     case Lecture::Turn::answer:
-      return tr("Page Down: the answer");
+      texts = {tr("Page Down: the answer")};
+      break;
     case Lecture::Turn::step: {
       const std::int64_t last = std::min(lecture.shown()->steps->last, view.lane().step_count);
-      return lecture.next() != nullptr ? say(tr("Page Down: the next step, to {}. Ctrl+Page Down: the next scene"), last)
-                                       : say(tr("Page Down: the next step, to {}"), last);
+      if (lecture.next() != nullptr) texts = {say(tr("Page Down: the next step, to {}. Ctrl+Page Down: the next scene"), last)};
+      texts.push_back(say(tr("Page Down: the next step, to {}"), last));
+      break;
     }
     case Lecture::Turn::scene:
-      return tr("Page Down: the next scene");
+      texts = {tr("Page Down: the next scene")};
+      break;
     case Lecture::Turn::none:
+      texts = {tr("This is the last scene.")};
       break;
   }
-  return tr("This is the last scene.");
+  // Whoever wrote a question waits for it.
+  if (!lecture.shown()->question || lecture.asking) return texts;
+  const std::string key = tr("Q: the question");
+  std::vector<std::string> with_key;
+  for (const std::string& text : texts) with_key.push_back(text + (text.ends_with('.') ? " " : ". ") + key);
+  with_key.push_back(key);
+  return with_key;
 }
 
 /// Progress and a cancel button; returns its left edge.
@@ -320,12 +399,18 @@ void draw_transport(const Rect& rect, const View& view, Commands& commands, bool
   Row row(rect, theme);
   if (!controls) return draw_figures(row, rect, view, rect.max.x - theme.padding);
   draw_buttons(row, view, commands);
-  draw_grain_and_speed(row, view, commands);
   float right = rect.max.x - theme.padding;
   if (view.work.seconds > quiet_seconds) right = draw_busy(rect, view, commands) - theme.gap;
+  draw_grain_and_speed(row, view, commands, right);
   // A class has no keys; one who holds the clicker has.
   const bool present = view.workspace->present;
-  const std::string hint = present ? next_click(view) : hint_text(view);
+  std::vector<std::string> hints = present ? next_clicks(view) : std::vector{hint_text(view)};
+  // Before the step only what there is room for beside it.
+  const float step = view.lanes.empty() ? 0 : text_width(theme.ui_bold, step_text(view.lane(), view.lane().step_count));
+  std::erase_if(hints, [&](const std::string& hint) {
+    return row.x() + text_width(theme.ui_small, hint) + (present ? step + between_figures(theme) : 0) > right;
+  });
+  const std::string hint = hints.empty() ? std::string() : hints.front();
   const float width = text_width(theme.ui_small, hint);
   draw_figures(row, rect, view, present && !hint.empty() ? right - width - between_figures(theme) : right);
   if (row.x() + width <= right)

@@ -306,3 +306,51 @@ TEST_CASE("lecture: presented, a scene without a title is named by what it shows
   CHECK(name.find("d 16") != std::string::npos);
   CHECK(text_on_screen(*script).find(name) != std::string::npos);
 }
+
+TEST_CASE("lecture: a scene whose question waits for its key says the key; one that is raised needs none") {
+  Session::Start start = opening_start();
+  auto deck = std::make_shared<Deck>();
+  deck->scenes.resize(2);
+  for (Scene& scene : deck->scenes) {
+    scene.state = *from_link("seq=32&step=7");
+    scene.question = ClassQuestion{"How many?", {"one", "two"}, 2};
+  }
+  deck->scenes[0].steps = StepRange{7, 12};
+  deck->scenes[1].raised = true;
+  start.deck = deck;
+  const auto script = WindowScript::open(start, 1280, 720);
+  if (script == nullptr) return;
+  script->command(SetPresent{true});
+  script->command(GoToScene{0});
+  CHECK(text_on_screen(*script).find("Q: the question") != std::string::npos);
+  script->press(ImGuiKey_Q);
+  CHECK(text_on_screen(*script).find("Q: the question") == std::string::npos);
+  script->command(GoToScene{1});
+  CHECK(script->view().lecture->asking);
+  const std::string raised = text_on_screen(*script);
+  CHECK(raised.find("How many?") != std::string::npos);
+  CHECK(raised.find("Q: the question") == std::string::npos);
+}
+
+TEST_CASE("lecture: the list of scenes sets whether a question is raised when its scene opens") {
+  Session::Start start = opening_start();
+  auto deck = std::make_shared<Deck>();
+  deck->scenes.resize(1);
+  deck->scenes[0].state = *from_link("seq=32&step=7");
+  deck->scenes[0].question = ClassQuestion{"How many?", {"one", "two"}, 2};
+  start.deck = deck;
+  const auto script = WindowScript::open(start, 1600, 900);
+  if (script == nullptr) return;
+  script->command(GoToScene{0});
+  script->command(ShowScenes{true});
+  script->frame().select();
+  ImGuiWindow* const list = ImGui::FindWindowByName("##scenes");
+  REQUIRE(list != nullptr);
+  const ImGuiID id = list->GetID("Ask when the scene opens");
+  for (float y = list->Pos.y; y < list->Pos.y + list->Size.y && !script->view().lecture->shown()->raised; y += 8) {
+    script->hover(list->Pos.x + 40, y);
+    if (ImGui::GetCurrentContext()->HoveredId == id) script->click(list->Pos.x + 40, y);
+  }
+  CHECK(script->view().lecture->shown()->raised);
+  CHECK(script->view().lecture->shown()->question.has_value());
+}

@@ -6,10 +6,15 @@
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_runs.h"
 #include "app/model/requests/assets.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/short_line.h"
+#include "app/ui/text_record.h"
 #include "app/views/timeline/timeline_marks.h"
+#include "tests/app/model/lessons/lesson_fixture.h"
+#include "tests/app/temporary_folder.h"
 #include "tests/app/views/window_script.h"
 #include "tests/synthetic_measurements.h"
 
@@ -252,6 +257,76 @@ TEST_CASE("maximise: Z or a double click maximises a panel, Z or Esc restores it
   const ImVec2 title = {layout.traffic.center().x, layout.traffic.min.y + 8};
   double_click(*script, title);
   CHECK(script->view().workspace->alone == "traffic");
+}
+
+TEST_CASE("large text: a presented page with the bars of its runs cuts none of its words, and none of the playback bar") {
+  constexpr const char* lesson = R"(```lesson
+title = "Two"
+minutes = 1
+goal = "You can compare."
+```
+
+## Two runs
+
+```scene
+link = "algorithm=flash2_backward_two_pass&view=compare&step=0"
+look = ["compare"]
+others = { adding = "algorithm=flash2_backward" }
+```
+
+```ask
+kind = "choice"
+question = "Which moves more?"
+options = ["two passes", "adding"]
+values = ["hbm", "adding.hbm"]
+pick = "largest"
+```
+
+```reveal
+say = "Adding."
+play = "none"
+```
+)";
+  const TemporaryFolder folder;
+  for (const float scale : {1.0F, 1.25F, 1.5F}) {
+    CAPTURE(scale);
+    Session::Start start = opening_start();
+    start.lessons = list_of_small_lesson(folder.file("00-small.en.md", lesson));
+    const auto script = WindowScript::open(std::move(start), 1280, 720, scale);
+    if (script == nullptr) return;
+    script->command(OpenLesson{"00-small"});
+    script->command(SetPresent{true});
+    for (const bool answered : {false, true}) {
+      CAPTURE(answered);
+      LessonAnswer none;
+      none.given = false;
+      if (answered) script->command(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+      const TextRecording recording;
+      script->hover(5, 5);
+      CHECK(recording.text().find(answered ? "HBM bandwidth" : "Work") != std::string::npos);
+      for (const std::string& text : recording.cut()) FAIL_CHECK(text);
+      // Tensors whose parts are too narrow for their names are named below the bars.
+      CHECK(recording.text().find("dQ_acc") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("row of the softmax: in a low window its captions take fewer words, and none is cut") {
+  for (const char* const link : {"step=12", "algorithm=flash2_backward&step=60"}) {
+    CAPTURE(link);
+    Session::Start start = opening_start();
+    start.state = std::make_shared<const WindowState>(*from_link(link));
+    const auto script = WindowScript::open(std::move(start), 1280, 720);
+    if (script == nullptr) return;
+    const TextRecording recording;
+    script->hover(5, 5);
+    const auto is_of_row = [](const std::string& text) {
+      return text.find("still to come") != std::string::npos || text.find("seen so far") != std::string::npos ||
+             text.find("whole row") != std::string::npos || text == "FlashAttention-2 backward";
+    };
+    for (const std::string& text : recording.cut())
+      if (is_of_row(text)) FAIL_CHECK(text);
+  }
 }
 
 }  // namespace tilescope

@@ -13,6 +13,7 @@
 #include "app/model/state/center_views.h"
 #include "app/ui/text_record.h"
 #include "app/views/chrome.h"
+#include "app/views/lesson/lesson_clicker.h"
 #include "app/views/lesson/question.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/temporary_folder.h"
@@ -330,6 +331,43 @@ TEST_CASE("lesson: presented, a long answer is scrolled into sight") {
   REQUIRE(window_text(*script).find("Page Down: the answer") != std::string::npos);
   script->press(ImGuiKey_PageDown);
   CHECK(window_text(*script).find("Page Down: the next page") != std::string::npos);
+}
+
+TEST_CASE("lesson: after a wrong answer whose words are long, the question, the own answer and the right one stay in sight") {
+  const TemporaryFolder folder;
+  std::string text = small_lesson;
+  const std::string_view say = "say = \"It ends at step {= step : number}.\"";
+  std::string longer = "say = \"";
+  for (int i = 0; i < 60; ++i) longer += "One more sentence for the class to read. ";
+  text.replace(text.find(say), say.size(), longer + "The end.\"");
+  for (const bool present : {true, false}) {
+    CAPTURE(present);
+    const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", text)), 1280, 720);
+    if (script == nullptr) return;
+    script->command(OpenLesson{"00-small"});
+    script->command(SetPresent{present});
+    LessonAnswer wrong;
+    wrong.option = 0;
+    script->command(AnswerLesson{std::make_shared<const LessonAnswer>(wrong)});
+    script->frame().select();
+    const ImGuiWindow* page = nullptr;
+    for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
+      if (window->Active && std::string_view(window->Name).find("/page_") != std::string_view::npos) page = window;
+    REQUIRE(page != nullptr);
+    REQUIRE(page->ScrollMax.y > 0);
+    if (present) script->press(ImGuiKey_PageDown);   // to the end of the words
+    CHECK(lesson_place().seen < page->Size.y - 60);  // something is pinned
+    std::string pinned;
+    for (float y = page->Pos.y + 4; y < page->Pos.y + page->Size.y - lesson_place().seen; y += 8)
+      for (float x = page->Pos.x + 14; x < page->Pos.x + page->Size.x; x += 24) {
+        script->hover(x, y);
+        if (const auto found = text_under_mouse()) pinned += found->text + "\n";
+      }
+    CAPTURE(pinned);
+    CHECK(pinned.find("moves") != std::string::npos);  // of the question
+    CHECK(pinned.find("flash2") != std::string::npos);
+    CHECK(pinned.find("standard") != std::string::npos);
+  }
 }
 
 TEST_CASE("lesson: the offer of the first start covers nothing of a view that has the whole window") {

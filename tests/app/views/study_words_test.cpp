@@ -183,11 +183,9 @@ TEST_CASE("roofline: a launch that FP32 units limit says so beside its closest c
   CHECK(text.find("Bottleneck: FP32 units") != std::string::npos);
 }
 
-TEST_CASE("bottleneck: where SMs idle, a busy share of their units says that it is of the SM time with a block") {
-  const SmUse tail{.all = 132, .with_blocks = 132, .idle = 0.31}, full{.all = 132, .with_blocks = 132, .idle = 0.03};
-  CHECK(busy_text(Bound::tensor, "94 %", tail) == "busy 94 % of the SM time with a block");
-  CHECK(busy_text(Bound::tensor, "94 %", full) == "94 % busy");
-  CHECK(busy_text(Bound::hbm, "94 %", tail) == "94 % busy");
+TEST_CASE("bottleneck: a busy share of an SM's own units says that it is of the SM time with a block, in any run") {
+  CHECK(busy_text(Bound::tensor, "94 %") == "busy 94 % of the SM time with a block");
+  CHECK(busy_text(Bound::hbm, "94 %") == "94 % busy");
 }
 
 TEST_CASE("what if: why a run is slower follows from what bounds it") {

@@ -78,6 +78,9 @@ TEST_CASE("lesson figures: traffic, time and work are those of the simulation") 
   CHECK(value_of(runs, "peak_hbm - extra_hbm") == static_cast<double>(run.peak_hbm.value - run.extra_hbm.value));
   CHECK(value_of(runs, "busy.tensor") == run.utilisation[static_cast<std::size_t>(Bound::tensor)]);
   CHECK(value_of(runs, "busy.hbm") == run.utilisation[static_cast<std::size_t>(Bound::hbm)]);
+  CHECK(value_of(runs, "useful") == product_share(run));
+  CHECK(value_of(runs, "useful") > 0);
+  CHECK(value_of(runs, "useful <= busy.tensor") == 1);
   CHECK(value_of(runs, "B * H * N * Nk * d * element_bytes") == 16 * 16 * 4 * 2);
   CHECK(value_of(runs, "block_q + block_kv") == 8);
   CHECK(value_of(runs, "blocks") == static_cast<double>(run.launches.front().blocks));
@@ -269,6 +272,11 @@ others = { slow = "sm.clock_hz=)" + clock +
   };
   CHECK(recorded_at("1747000000"));
   CHECK_FALSE(recorded_at("1600000000"));
+  // Also where no run beside it is at the clock of the GPU's file.
+  constexpr const char* link = "gpu=h200&heads=16&seq=4096&head_dim=64&sm.clock_hz=";
+  FigureRuns as_recorded = runs_of(std::string(link) + "1747000000"), other_clock = runs_of(std::string(link) + "1600000000");
+  CHECK(value_of(as_recorded, "abs(us / measured.us - 1) < 0.1") == 1);
+  CHECK(refusal(other_clock, "measured.us").find("nothing is recorded") != std::string::npos);
 }
 
 TEST_CASE("lesson figures: a change that does not reach a goal says whether it serves it") {

@@ -239,19 +239,106 @@ TEST_CASE("session: a scene that cannot be is refused, and what was shown stays"
   REQUIRE(opened.view().workspace->message.has_value());
 }
 
-TEST_CASE("session: raised hands are counted until the next scene") {
+TEST_CASE("session: raised hands of a scene are there again when one comes back to it") {
   Opened opened(start_with(deck_of({"step=3", "step=5"})));
+  const auto lecture = [&] { return opened.view().lecture; };
   opened.after(GoToScene{0});
   opened.after(AskClass{true});
   opened.after(CountAnswer{1, 14});
   opened.after(CountAnswer{9, 3});
   opened.after(CountAnswer{-1, 3});
-  CHECK(opened.view().lecture->counts[1] == 14);
+  CHECK(lecture()->counts[1] == 14);
   opened.after(AskClass{true, true});
-  CHECK(opened.view().lecture->answered);
+  CHECK(lecture()->answered);
   opened.after(GoToScene{1});
-  CHECK_FALSE(opened.view().lecture->asking);
+  CHECK_FALSE(lecture()->asking);
+  CHECK(lecture()->counts[1] == 0);
+  opened.after(WriteQuestion{std::make_shared<const ClassQuestion>(ClassQuestion{"How many?", {"one", "two"}, 2})});
+  opened.after(CountAnswer{0, 5});
+  opened.after(GoToScene{0});
+  CHECK_FALSE(lecture()->asking);  // a scene opens as it did before, without its answer
+  CHECK_FALSE(lecture()->answered);
+  CHECK(lecture()->written() == nullptr);
+  CHECK(lecture()->counts[1] == 14);
+  // They move with their scene, and go with the deck.
+  opened.after(MoveScene{1, 0});
+  CHECK(lecture()->counts[1] == 14);
+  opened.after(GoToScene{0});
+  CHECK(lecture()->counts[0] == 5);
+  REQUIRE(lecture()->written() != nullptr);
+  CHECK(lecture()->written()->text == "How many?");
+  opened.after(DeleteScene{0});
+  CHECK(lecture()->counts[0] == 0);
+  CHECK(lecture()->counts[1] == 14);
+  const TemporaryFolder folder;
+  opened.after(SaveDeck{folder.path("talk.toml")});
+  opened.after(OpenDeck{folder.path("talk.toml")});
+  CHECK(lecture()->counts[1] == 0);
+}
+
+TEST_CASE("session: hands that were raised for other choices are not those of a scene's new question") {
+  auto deck = std::make_shared<Deck>(*deck_of({"step=3", "step=5"}));
+  deck->scenes.front().question = ClassQuestion{"How many?", {"one", "two"}, 2};
+  Opened opened(start_with(deck));
+  opened.after(GoToScene{0});
+  opened.after(CountAnswer{1, 14});
+  Scene edited = *opened.view().lecture->shown();
+  edited.notes = "Wait.";
+  opened.after(EditScene{0, std::make_shared<const Scene>(edited)});
+  CHECK(opened.view().lecture->counts[1] == 14);
+  edited.question->choices = {"one", "three"};
+  opened.after(EditScene{0, std::make_shared<const Scene>(edited)});
   CHECK(opened.view().lecture->counts[1] == 0);
+}
+
+TEST_CASE("session: raised hands of a lesson's page stay until the lesson is closed") {
+  const TemporaryFolder folder;
+  Session::Start start = opening_start();
+  start.lessons = list_of_small_lesson(folder.file("00-small.en.md", small_lesson));
+  Opened opened(std::move(start));
+  const auto counts = [&] { return opened.view().lecture->counts; };
+  opened.after(OpenLesson{"00-small"});
+  opened.after(AskClass{true});
+  opened.after(CountAnswer{0, 9});
+  LessonAnswer none;
+  none.given = false;
+  opened.after(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+  opened.after(TurnLessonPage{1});
+  CHECK_FALSE(opened.view().lecture->asking);
+  CHECK(counts()[0] == 0);
+  opened.after(TurnLessonPage{-1});
+  CHECK(counts()[0] == 9);
+  opened.after(BookmarkState{});  // the page is a scene now
+  CHECK(counts()[0] == 9);
+  opened.after(CloseLesson{});
+  opened.after(OpenLesson{"00-small", 1});
+  CHECK(counts()[0] == 0);
+}
+
+TEST_CASE("session: a scene that says so opens with its question on screen, a page of a lesson too") {
+  const TemporaryFolder folder;
+  Session::Start start = opening_start();
+  start.lessons = list_of_small_lesson(folder.file("00-small.en.md", small_lesson));
+  const auto deck = parse_deck(
+      "schema = \"tilescope.deck/1\"\n"
+      "[[scene]]\nlink = \"step=3\"\nquestion = \"How many?\"\nchoices = [\"one\"]\nraised = true\n"
+      "[[scene]]\nlesson = \"00-small:1\"\nraised = true\n"
+      "[[scene]]\nlink = \"step=5\"\nquestion = \"How many?\"\n",
+      "talk.toml");
+  REQUIRE(deck);
+  start.deck = std::make_shared<const Deck>(*deck);
+  start.scene = 0;
+  Opened opened(std::move(start));
+  CHECK(opened.view().lecture->asking);
+  opened.after(AskClass{false});
+  opened.after(TurnPage{1});
+  REQUIRE(opened.view().lesson.lesson != nullptr);  // it needs no link
+  CHECK(opened.view().lesson.page == 0);
+  CHECK(opened.view().lecture->asking);
+  opened.after(TurnPage{1});
+  CHECK_FALSE(opened.view().lecture->asking);
+  opened.after(GoToScene{0});
+  CHECK(opened.view().lecture->asking);
 }
 
 TEST_CASE("session: a page turns to the next scene at the end of the run, though the steps of the scene go on beyond it") {

@@ -25,6 +25,7 @@ Deck two_scenes() {
   first.state = state_of("seq=16&head_dim=4&block_q=4&block_kv=4&step=3");
   first.steps = StepRange{3, 9};
   first.question = ClassQuestion{"How many bytes?", {"fewer", "as many", "more"}, 1};
+  first.raised = true;
   Scene second;
   second.state = state_of("gpu=h200&race=1&heads=4&seq=512&head_dim=64&view=roofline");
   second.lesson = ScenePage{"01-why-memory", 6};
@@ -56,6 +57,7 @@ TEST_CASE("deck: what is written is read as it was") {
   REQUIRE(said);
   CHECK(said->title.empty());
   CHECK_FALSE(said->scenes[0].question.has_value());
+  CHECK_FALSE(said->scenes[0].raised);
   for (const char* notes : {"\n\nAsk first.\nThen step.", "two\n'''\nquotes", "ends with '", "a \\ b\n\tc", "\n"}) {
     Deck noted = deck;
     noted.scenes[0].notes = notes;
@@ -70,7 +72,8 @@ TEST_CASE("deck: a broken one is one sentence with the file and the line") {
   CHECK(deck_refusal("[[[").starts_with("talk.toml, line 1: "));
   CHECK(deck_refusal("# a talk\nschema = \"tilescope.deck/2\"\n") ==
         "talk.toml, line 2: the deck is of a newer TileScope (tilescope.deck/2): this one reads tilescope.deck/1");
-  CHECK(deck_refusal(head + "[[scene]]\ntitle = \"x\"\n") == "talk.toml, line 2: a scene needs its link");
+  CHECK(deck_refusal(head + "[[scene]]\ntitle = \"x\"\n") ==
+        "talk.toml, line 2: a scene needs a link, or a lesson such as \"01-why-memory:2\"");
   CHECK(deck_refusal(head + "[[scene]]\nlink = \"sqe=4\"\n") == "talk.toml, line 3: a link has no key 'sqe': did you mean seq?");
   CHECK(deck_refusal(head + "[[scene]]\nlink = \"\"\nstep = \"3\"\n") ==
         "talk.toml, line 4: a scene has no 'step': did you mean steps?");
@@ -86,6 +89,9 @@ TEST_CASE("deck: a broken one is one sentence with the file and the line") {
   CHECK(deck_refusal(scene + "question = \"\"\n") == "talk.toml, line 4: question is blank: write it, or leave it out");
   CHECK(deck_refusal(scene + "question = \"?\"\nchoices = [\"a\", \"\"]\n") ==
         "talk.toml, line 5: a choice is blank: write it, or leave it out");
+  CHECK(deck_refusal(scene + "raised = true\n") == "talk.toml, line 2: raised needs a question, or a lesson's page");
+  CHECK(deck_refusal(scene + "question = \"?\"\nraised = 1\n") == "talk.toml, line 5: raised must be true or false");
+  CHECK(deck_refusal(head + "[[scene]]\nlesson = \"01-why-memory:2\"\n") == "(accepted)");
   CHECK(deck_refusal(head + "scene = 4\n") == "talk.toml, line 2: scenes are tables: begin each with [[scene]]");
 }
 
@@ -105,7 +111,9 @@ TEST_CASE("deck: cut off anywhere, it is refused in one line or read as a shorte
 
 TEST_CASE("lecture: pages walk through the steps of a scene, then turn; backward a scene begins at its last step") {
   Lecture lecture;
-  lecture.take(two_scenes(), "talk.toml");
+  Deck deck = two_scenes();
+  deck.scenes[0].raised = false;  // a question on screen has its answer before the page turns
+  lecture.take(deck, "talk.toml");
   CHECK(lecture.scene() == -1);
   CHECK(lecture.turn(1, 0) == Lecture::Turn::scene);
   lecture.go(0);
