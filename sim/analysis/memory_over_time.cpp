@@ -68,7 +68,7 @@ int first_backward_launch(const Simulation& simulation) {
   if (simulation.info->pass != Pass::both) return 0;
   const Result<const ProgramInfo*> forward = find_program(simulation.info->forward);
   if (!forward) return 0;
-  const auto lines = static_cast<int>((*forward)->listing.size());
+  const auto lines = static_cast<int>(row_for(**forward, simulation.program->problem()).listing.size());
   const auto launches = simulation.program->launches();
   const auto first = std::find_if(launches.begin(), launches.end(), [&](const LaunchSpec& l) { return l.first_line > lines; });
   return static_cast<int>(first - launches.begin());

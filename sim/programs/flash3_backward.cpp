@@ -562,7 +562,7 @@ ProgramInfo flash3_backward_program() {
       .default_tile = flash3_backward_tile,
       .make = make,
       .pass = Pass::backward,
-      .forward = "flash2",
+      .forward = "flash3",
       .label = "Flash-3 backward",
       .instruction = ProductInstruction::wgmma,
       .may_spill = true,

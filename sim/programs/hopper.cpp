@@ -46,8 +46,8 @@ namespace declared {
 inline constexpr ChipTileSpec q = tiles::declared::q.in_strips(), s = tiles::declared::s.in_strips(),
                               p = tiles::declared::p.in_strips(), m = tiles::declared::m.in_strips(),
                               m_new = tiles::declared::m_new.in_strips(), l = tiles::declared::l.in_strips(),
-                              alpha = tiles::declared::alpha.in_strips(), o = tiles::declared::o.in_strips(),
-                              lse = tiles::declared::lse.in_strips();
+                              alpha = tiles::declared::alpha.in_strips(), lse = tiles::declared::lse.in_strips();
+inline constexpr ChipTileSpec o = ChipTileSpec{.name = "O", .tensor = tensors::o, .index = tile_index::o_strips}.in_strips();
 }  // namespace declared
 inline constexpr ChipTile q = declared::q, s = declared::s, p = declared::p, m = declared::m, m_new = declared::m_new,
                           l = declared::l, alpha = declared::alpha, o = declared::o, lse = declared::lse;
@@ -568,15 +568,19 @@ ProgramInfo flash3_as(HopperRungId rung) {
   return row;
 }
 const ProgramInfo& flash3_row(const AttentionProblem& problem) {
+  return flash3_rows()[static_cast<std::size_t>(flash3_choice(problem))];
+}
+
+}  // namespace
+
+std::span<const ProgramInfo> flash3_rows() {
   static const std::vector<ProgramInfo> rows = [] {
     std::vector<ProgramInfo> made;
     for (std::size_t rung = 0; rung < hopper_rungs().size(); ++rung) made.push_back(flash3_as(static_cast<HopperRungId>(rung)));
     return made;
   }();
-  return rows[static_cast<std::size_t>(flash3_choice(problem))];
+  return rows;
 }
-
-}  // namespace
 
 ProgramInfo hopper_wgmma_program() {
   return info<HopperRungId::wgmma>();

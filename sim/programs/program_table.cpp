@@ -17,15 +17,41 @@ namespace tilescope {
 
 namespace {
 
-/// A row for both passes of an algorithm: the halves are those of the table.
+const ProgramInfo& flash3_both_row(const AttentionProblem& problem);
+ProgramInfo flash3_backward_row();
+
+std::vector<ListingLine> joined(std::span<const ListingLine> forward, std::span<const ListingLine> backward) {
+  std::vector<ListingLine> lines(forward.begin(), forward.end());
+  lines.insert(lines.end(), backward.begin(), backward.end());
+  return lines;
+}
+
+template <ProgramInfo (*forward)(), ProgramInfo (*backward)()>
+Result<std::unique_ptr<TileProgram>> make_both(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  AttentionProblem half = problem;
+  half.pass = Pass::forward;
+  ProgramTile forward_tile = tile;
+  static_cast<TileShape&>(forward_tile) = tile.forward.value_or(tile);
+  forward_tile.forward.reset();
+  ProgramTile backward_tile = tile;
+  backward_tile.forward.reset();
+  const ProgramInfo first_row = forward();
+  // Both passes read the same lists.
+  if (const TileShape of_forward = mask_block_of(half, forward_tile), of_backward = mask_block_of(half, backward_tile);
+      first_row.has_lists && half.has_mask() && !(of_forward == of_backward))
+    half.mask_block =
+        std::lcm(std::lcm(of_forward.block_q, of_forward.block_kv), std::lcm(of_backward.block_q, of_backward.block_kv));
+  auto first = first_row.make(half, forward_tile, gpu);
+  if (!first) return first.error();
+  auto second = backward().make(half, backward_tile, gpu);
+  if (!second) return second.error();
+  return both_passes(std::move(*first), std::move(*second), static_cast<int>(row_for(first_row, half).listing.size()));
+}
+
+/// Returns a row for both passes of an algorithm: the halves are those of the table.
 template <ProgramInfo (*forward)(), ProgramInfo (*backward)()>
 ProgramInfo both_program(std::string_view id, std::string_view title) {
-  static const std::vector<ListingLine> listing = [] {
-    const ProgramInfo first = forward(), second = backward();
-    std::vector<ListingLine> lines(first.listing.begin(), first.listing.end());
-    lines.insert(lines.end(), second.listing.begin(), second.listing.end());
-    return lines;
-  }();
+  static const std::vector<ListingLine> listing = joined(forward().listing, backward().listing);
   ProgramInfo info = backward();
   info.id = id;
   info.title = title;
@@ -33,27 +59,23 @@ ProgramInfo both_program(std::string_view id, std::string_view title) {
   info.listing = listing;
   info.pass = Pass::both;
   info.label = {};
-  info.make = [](const AttentionProblem& problem, const ProgramTile& tile,
-                 const GpuSpec& gpu) -> Result<std::unique_ptr<TileProgram>> {
-    AttentionProblem half = problem;
-    half.pass = Pass::forward;
-    ProgramTile forward_tile = tile;
-    static_cast<TileShape&>(forward_tile) = tile.forward.value_or(tile);
-    forward_tile.forward.reset();
-    ProgramTile backward_tile = tile;
-    backward_tile.forward.reset();
-    // Both passes read the same lists.
-    if (const TileShape of_forward = mask_block_of(half, forward_tile), of_backward = mask_block_of(half, backward_tile);
-        forward().has_lists && half.has_mask() && !(of_forward == of_backward))
-      half.mask_block =
-          std::lcm(std::lcm(of_forward.block_q, of_forward.block_kv), std::lcm(of_backward.block_q, of_backward.block_kv));
-    auto first = forward().make(half, forward_tile, gpu);
-    if (!first) return first.error();
-    auto second = backward().make(half, backward_tile, gpu);
-    if (!second) return second.error();
-    return both_passes(std::move(*first), std::move(*second), static_cast<int>(forward().listing.size()));
-  };
+  info.make = make_both<forward, backward>;
   return info;
+}
+
+/// Returns flash3's row for both passes with the listing of the rung that a problem gets.
+const ProgramInfo& flash3_both_row(const AttentionProblem& problem) {
+  static const std::vector<std::vector<ListingLine>> listings = [] {
+    std::vector<std::vector<ListingLine>> made;
+    for (const ProgramInfo& row : flash3_rows()) made.push_back(joined(row.listing, flash3_backward_program().listing));
+    return made;
+  }();
+  static const std::vector<ProgramInfo> rows = [] {
+    std::vector<ProgramInfo> made(listings.size(), *flash3_backward_row().both);
+    for (std::size_t rung = 0; rung < made.size(); ++rung) made[rung].listing = listings[rung];
+    return made;
+  }();
+  return rows[static_cast<std::size_t>(&row_for(flash3_rows().front(), problem) - flash3_rows().data())];
 }
 
 /// Returns the row of a backward program, with the row that runs both passes.
@@ -61,6 +83,18 @@ template <ProgramInfo (*forward)(), ProgramInfo (*backward)()>
 ProgramInfo with_both_passes(std::string_view id, std::string_view title) {
   static const ProgramInfo both = both_program<forward, backward>(id, title);
   ProgramInfo row = backward();
+  row.both = &both;
+  return row;
+}
+
+/// The same of flash3, whose forward program is one of several.
+ProgramInfo flash3_backward_row() {
+  static const ProgramInfo both = [] {
+    ProgramInfo info = both_program<flash3_program, flash3_backward_program>("flash3", "FlashAttention-3, both passes");
+    info.row_of = flash3_both_row;
+    return info;
+  }();
+  ProgramInfo row = flash3_backward_program();
   row.both = &both;
   return row;
 }
@@ -89,8 +123,7 @@ std::span<const ProgramInfo> program_table() {
                                                                          "FlashAttention-2, both passes, backward in two"),
       with_both_passes<flash2_program, flash2_backward_deterministic_program>("flash2_backward_deterministic",
                                                                               "FlashAttention-2, both passes, deterministic"),
-      with_both_passes<flash2_program, flash3_backward_program>("flash3_backward",
-                                                                "FlashAttention-2, both passes, backward on Hopper"),
+      flash3_backward_row(),
       with_both_passes<flex_program, flex_backward_program>("flex", "FlexAttention, both passes"),
       softmax_safe_program(),
       softmax_online_program(),
@@ -165,13 +198,6 @@ Result<const ProgramInfo*> find_program(std::string_view id, Pass pass, std::spa
     if (info.both == nullptr) return refuse("{} has no run of both passes: use {} forward or backward", id, Setting::pass);
     return info.both;
   }
-  for (const ProgramInfo& info : table)
-    if (info.pass == Pass::backward && info.id.starts_with(id) && info.id.substr(id.size()).starts_with("_")) {
-      if (pass == Pass::both && info.both != nullptr)
-        return refuse("{} has no run of {} {}: use {} {} with {} {}, whose forward pass is {}", id, Setting::pass, to_string(pass),
-                      Setting::algorithm, info.id, Setting::pass, to_string(pass), info.forward);
-      return refuse("{} has no run of {} {}: use {} {}", id, Setting::pass, to_string(pass), Setting::algorithm, info.id);
-    }
   ListedPrograms others;
   for (const ProgramInfo& info : table)
     if (std::any_of(table.begin(), table.end(), [&](const ProgramInfo& other) { return other.forward == info.id; }))

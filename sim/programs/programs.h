@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "sim/programs/tile_program.h"
@@ -33,6 +34,9 @@ ProgramInfo softmax_online_program();
 ProgramInfo softmax_fused_program();
 ProgramInfo matmul_naive_program();
 ProgramInfo matmul_tiled_program();
+
+/// Returns the rows of which flash3's is one for each problem (ProgramInfo::row_of), by rung.
+std::span<const ProgramInfo> flash3_rows();
 
 /// A program of the ladder to Hopper, and the one that it adds an idea to.
 struct LadderStep {

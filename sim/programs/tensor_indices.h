@@ -126,7 +126,10 @@ enum : std::uint8_t {
   table_zeros = table_sums + most_table_reads,
   after_tables = table_zeros + most_table_gradients
 };
-static_assert(after_tables <= most_chip_tiles);
+
+/// O of the ladder to Hopper, in the registers of its groups: the backward pass of its runs has an O of its own.
+enum : std::uint8_t { o_strips = after_tables, after_strips };
+static_assert(after_strips <= most_chip_tiles);
 
 }  // namespace tile_index
 

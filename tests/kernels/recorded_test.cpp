@@ -168,7 +168,7 @@ TEST_CASE("recorded: S, P, dP and dS as a backward kernel had them are those of 
       CHECK(std::fabs(got.d_s - want.d_s) <= within * std::max(want.p, std::fabs(want.d_s)));
     }
   }
-  CHECK(backward == 4);  // those of assets/suites/probes.txt
+  CHECK(backward == 7);  // those of assets/suites/probes.txt
 }
 
 TEST_CASE("recorded: every block ran once, and the stages of each warp follow each other inside of their block") {

@@ -1,11 +1,14 @@
 // Backward programs: which one a pass means, closed forms worked out by hand, memory, and both passes as one program.
 #include <cmath>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <doctest/doctest.h>
 
+#include "sim/analysis/memory_over_time.h"
 #include "sim/engine/simulation.h"
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_tensors.h"
@@ -83,16 +86,12 @@ TEST_CASE("pass: a backward pass of an algorithm is the first backward program o
       const auto found = find_program(none, pass);
       REQUIRE_FALSE(found);
       CHECK(found.error().sentence ==
-            std::string(none) + " has no backward pass: use pass forward, or algorithm standard, flash1, flash2 or flex");
+            std::string(none) + " has no backward pass: use pass forward, or algorithm standard, flash1, flash2, flex or flash3");
     }
-  for (const Pass pass : {Pass::backward, Pass::both}) {
-    const auto flash3 = find_program("flash3", pass);
-    REQUIRE_FALSE(flash3);
-    const std::string with = pass == Pass::both ? " with pass both, whose forward pass is flash2" : "";
-    CHECK(flash3.error().sentence ==
-          "flash3 has no run of pass " + std::string(to_string(pass)) + ": use algorithm flash3_backward" + with);
-  }
-  for (const std::string_view way_out : {"standard", "flash1", "flash2", "flash3_backward", "flex"})
+  CHECK(id("flash3", Pass::backward) == "flash3_backward");
+  CHECK(id("flash3_backward", Pass::both) == "flash3");
+  CHECK(id("flash3", Pass::both) == "flash3");
+  for (const std::string_view way_out : {"standard", "flash1", "flash2", "flash3", "flex"})
     for (const Pass pass : {Pass::backward, Pass::both}) CHECK(find_program(way_out, pass));
   CHECK_FALSE(find_program("flash9", Pass::backward));
 }
@@ -244,7 +243,7 @@ TEST_CASE("memory: backward needs 8 N bytes of statistics and the sums of dQ, st
 
 TEST_CASE("both passes: bytes, work and closed form are those of forward and backward together, each with its own tile") {
   for (const std::string_view id :
-       {"standard", "flash1", "flash2", "flash2_backward_two_pass", "flash2_backward_deterministic", "flash3_backward"})
+       {"standard", "flash1", "flash2", "flash2_backward_two_pass", "flash2_backward_deterministic", "flash3"})
     for (const GpuSpec& gpu : {toy_gpu(), h200_gpu()}) {
       CAPTURE(id);
       CAPTURE(gpu.id);
@@ -255,7 +254,7 @@ TEST_CASE("both passes: bytes, work and closed form are those of forward and bac
       p.pass = Pass::backward;
       const auto backward = run(id, p, gpu);
       p.pass = Pass::forward;
-      const auto forward = run(id.starts_with("flash2") || id == "flash3_backward" ? "flash2" : id, p, gpu);
+      const auto forward = run(id.starts_with("flash2") ? "flash2" : id, p, gpu);
       for (const Link link : {Link::l2_to_sm, Link::sm_to_l2, Link::smem_read, Link::smem_write})
         CHECK(both->ledger.total(link) == forward->ledger.total(link) + backward->ledger.total(link));
       CHECK(both->reduced == backward->reduced);
@@ -274,6 +273,41 @@ TEST_CASE("both passes: bytes, work and closed form are those of forward and bac
       // Nothing leaves the L2 of these GPUs between the passes, so backward finds what forward left there.
       CHECK(both->ledger.total(Link::hbm_read) <= forward->ledger.total(Link::hbm_read) + backward->ledger.total(Link::hbm_read));
     }
+}
+
+TEST_CASE("both passes: flash3's listing begins with that of the rung that its forward pass launches") {
+  std::set<const ListingLine*> listings;
+  for (const std::int64_t d : {64, 128})
+    for (const bool causal : {false, true}) {
+      AttentionProblem p = problem_of(256, d, Pass::both);
+      p.causal = causal;
+      CAPTURE(d);
+      CAPTURE(causal);
+      const auto both = run("flash3", p, h200_gpu());
+      p.pass = Pass::forward;
+      const auto forward = run("flash3", p, h200_gpu());
+      p.pass = Pass::backward;
+      const auto backward = run("flash3", p, h200_gpu());
+      CHECK(backward->info->id == "flash3_backward");
+      CHECK(both->info->title == "FlashAttention-3, both passes");
+      listings.insert(both->info->listing.data());
+      const std::span<const ListingLine> lines = both->info->listing;
+      REQUIRE(lines.size() == forward->info->listing.size() + backward->info->listing.size());
+      for (std::size_t n = 0; n < lines.size(); ++n) {
+        const bool is_first = n < forward->info->listing.size();
+        const ListingLine& half = is_first ? forward->info->listing[n] : backward->info->listing[n - forward->info->listing.size()];
+        CHECK(lines[n].text == half.text);
+      }
+      // The backward launches name the lines behind those of the rung.
+      CHECK(both->launches.size() == 4);
+      const int before = static_cast<int>(forward->info->listing.size());
+      for (std::size_t n = 0; n < 3; ++n)
+        CHECK(both->program->launches()[n + 1].first_line == before + backward->program->launches()[n].first_line);
+      const MemoryOverTime memory = memory_over_time(*both);
+      REQUIRE(memory.checkpointing);
+      CHECK(memory.checkpointing->kept.value == 256 * 4);  // L
+    }
+  CHECK(listings.size() == 3);  // d 128 has one rung here, d 64 two
 }
 
 TEST_CASE("both passes: a tile that is asked for is the tile of both") {
