@@ -127,7 +127,7 @@ TEST_CASE("time errors: both passes in one run are not recorded, and the reason 
   both.pass = Pass::both;
   const auto errors = time_errors_of(load_measurements_of("h100"), lasting(request_for("flash2", both)));
   REQUIRE_FALSE(errors);
-  CHECK(errors.error().sentence.text() == "the passes of flash2_backward are recorded one by one, and not both in one run");
+  CHECK(errors.error().sentence.text() == "the passes of flash2 are recorded one by one, and not both in one run");
 }
 
 TEST_CASE("time errors: HBM bytes have the mean error of the same runs, by the tables") {
