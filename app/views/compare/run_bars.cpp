@@ -533,8 +533,10 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
     if (sizes.below == 0 || !told) continue;
     const std::vector<std::string> texts = second_texts(bar, timed ? &run : nullptr);
     if (texts.empty()) continue;
+    // Few words stand in one line where they can.
+    const int lines = !bar.recorded && is_shared(run.bound) ? 1 : sizes.below;
     draw_wrapped(list, sizes.second, {rect.min.x, y + 1.1F * sizes.line}, theme.text,
-                 first_that_wraps(sizes.second, rect.width(), sizes.below, texts), rect.width());
+                 first_that_wraps(sizes.second, rect.width(), lines, texts), rect.width());
   }
 }
 

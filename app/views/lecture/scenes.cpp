@@ -149,6 +149,7 @@ void draw_fields(const View& view, Commands& commands, SceneFields& fields) {
 
 std::string scene_name(const Scene& scene) {
   if (!scene.title.empty()) return scene.title;
+  if (scene.lesson) return fmt::format("{}:{}", scene.lesson->lesson, scene.lesson->page + 1);
   const WindowState& state = scene.state;
   const Result<const ProgramInfo*> info = find_program(state.algorithm, state.problem.pass);
   std::string name = state.race ? std::string(tr("Race")) + " · " : std::string();

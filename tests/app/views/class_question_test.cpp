@@ -305,6 +305,9 @@ TEST_CASE("lecture: presented, a scene without a title is named by what it shows
   const std::string name = scene_name(*script->view().lecture->shown());
   CHECK(name.find("d 16") != std::string::npos);
   CHECK(text_on_screen(*script).find(name) != std::string::npos);
+  Scene page;  // its state is not what it shows
+  page.lesson = ScenePage{"01-why-memory", 1};
+  CHECK(scene_name(page) == "01-why-memory:2");
 }
 
 TEST_CASE("lecture: a scene whose question waits for its key says the key; one that is raised needs none") {

@@ -96,7 +96,7 @@ TEST_CASE("roofline: a sentence has one figure of its ceiling, and the busy time
   REQUIRE(view.studies->under_load != nullptr);
   const double busy = timed_run(view).utilisation[static_cast<std::size_t>(Bound::tensor)];
   CHECK(text.find("Closest ceiling: tensor cores (") != std::string::npos);
-  CHECK(text.find("% reached). Tensor cores busy " + format_percent(busy) + " of the time") != std::string::npos);
+  CHECK(text.find("% reached). Tensor cores busy " + format_percent(busy) + " of the SM time with a block") != std::string::npos);
   CHECK(text.find("useful") == std::string::npos);
 }
 
