@@ -153,7 +153,7 @@ double boxes_of(const Operation& op, std::int64_t most_rows) {
 }
 
 Operation as_executed(const Operation& op, const BlockOperations& block) {
-  if (block.whole_rows == 0 || (op.rows < 1 && !is_without_rows(op))) return op;
+  if (block.whole_rows == 0 || (op.rows < 1 && !is_past_the_end(op))) return op;
   if (op.kind == OpKind::gather || has_table(op.dst) || (writes_memory(op.kind) && has_table(op.src[0]))) return op;
   const auto rows = std::max(op.rows, block.whole_rows), keys = block.whole_keys;
   Operation whole = op;
@@ -174,7 +174,7 @@ Operation as_executed(const Operation& op, const BlockOperations& block) {
   const bool sums_keys = op.kind == OpKind::matmul ? has_keys(op.src[0]) : has_keys(op.src[1]);
   if (op.transpose_left)
     whole.inner = std::max(op.inner, block.whole_rows);
-  else if (sums_keys && op.inner > 0)
+  else if (sums_keys && (op.inner > 0 || op.kind == OpKind::matmul))
     whole.inner = std::max(op.inner, keys);
   const std::int64_t elements = std::int64_t{whole.rows} * whole.cols;
   whole.exps = elements * op.exps_each;

@@ -106,7 +106,7 @@ Sentence BlockMachine::execute(const Operation& op, std::int32_t index, const Ma
   effect.read.clear();
   effect.changed.clear();
   effect.written = {};
-  if (is_without_rows(op)) return {};
+  if (is_past_the_end(op)) return {};
   if (op.kind == OpKind::load) {
     // Loaded tiles are shared with the inputs and the image. An operation that updates one in place copies it first.
     const std::int32_t into = op.dst.has_strips() ? op.strip : op.ring;

@@ -248,7 +248,7 @@ class Flash3Backward final : public TileProgram {
     return {range.first + g * half, std::clamp(range.count - g * half, std::int64_t{0}, half)};
   }
 
-  /// Emits a block that owns keys.
+  /// Emits a block that owns keys. A group whose keys all lie past the last one computes like the other (is_past_the_end()).
   struct Emission {
     const Flash3Backward& program;
     BlockBuilder& b;
@@ -305,7 +305,6 @@ class Flash3Backward final : public TileProgram {
     void emit() const {
       b.tokens_by_hand();
       for_each_group([&](std::int64_t g) {
-        if (!has_keys(g)) return;
         start(g);
         b.fill(Line::init, halves::d_k, 0.0F);
         b.fill(Line::init, halves::d_v, 0.0F);
@@ -319,11 +318,10 @@ class Flash3Backward final : public TileProgram {
             b.keys(key_tile, keys_of(from));
             wait_for_load(Line::wait_k, halves::k, from, 1);
           }
-          if (!has_keys(g)) return;
           start(g);
           start_scores(g, 0);
           finish_scores(g, 0);
-          wait_for_load(Line::wait_v, halves::v, g, 1);
+          wait_for_load(Line::wait_v, halves::v, std::min(g, groups_with_keys() - 1), 1);
         });
         for (std::int64_t n = 0; n < count(); ++n) step(n);
       }
@@ -404,7 +402,7 @@ class Flash3Backward final : public TileProgram {
     void finish_scores(std::int64_t g, std::int64_t n) const {
       look_at(g, n, n);
       wait_for_product(Line::wait_s, halves::s, g, n + 1);
-      if (hides_keys(g, n)) b.mask(Line::mask, halves::s);
+      if (has_keys(g) && hides_keys(g, n)) b.mask(Line::mask, halves::s);
       b.exp(Line::exp, halves::p, halves::s, rings::lse);
       b.await_token(BufferToken::full(rings::lse, stage_of(n)), n / stages + 1);
       b.copy(Line::exp, halves::p_kept, halves::p);
@@ -437,7 +435,7 @@ class Flash3Backward final : public TileProgram {
       look_at_queries(g, n, iteration);
       // Half of the columns of 64 rows are as much work as half of the rows, with the columns as those of the instruction.
       const bool swap_ab = program.problem_.head_dim > 64;
-      for (std::int64_t from = 0; from < groups_with_keys(); ++from) {
+      for (std::int64_t from = 0; from < flash3_backward_groups; ++from) {
         b.keys(key_tile, keys_of(from));
         b.matmul(Line::d_q, halves::d_q_part, halves::d_s, halves::k,
                  {.accumulate = from > 0, .factor = program.plan_.scale, .swap_ab = swap_ab});
@@ -460,17 +458,15 @@ class Flash3Backward final : public TileProgram {
         if (more) start_next(n);
       }
       for_each_group([&](std::int64_t g) {
-        if (!has_queries(g, n)) return;
         look_at(g, n, iteration);
         b.keys(key_tile, keys);
-        wait_for_load(Line::wait_d_s, halves::d_s, 0, groups_with_keys() * (n + 1));
+        wait_for_load(Line::wait_d_s, halves::d_s, 0, flash3_backward_groups * (n + 1));
         multiply_queries(g, n, iteration);
       });
       for_each_group([&](std::int64_t g) {
-        if (more && has_keys(g)) finish_scores(g, n + 1);
-        if (!has_queries(g, n)) return;
+        if (more) finish_scores(g, n + 1);
         look_at(g, n, iteration);
-        wait_for_product(Line::wait_d_q, halves::d_q_part, g, sent_before(g, n) + 1);
+        wait_for_product(Line::wait_d_q, halves::d_q_part, g, n + 1);
         if (more) return;
         put_queries(g, n, iteration);
         add_queries(g, n, iteration);
@@ -479,46 +475,40 @@ class Flash3Backward final : public TileProgram {
     /// Loads the query tile after n, and starts its scores.
     void start_next(std::int64_t n) const {
       load_tile(n + 1);
-      for_each_group([&](std::int64_t g) {
-        if (has_keys(g)) start_scores(g, n + 1);
-      });
+      for_each_group([&](std::int64_t g) { start_scores(g, n + 1); });
     }
     /// dV, dS and dK of query tile n.
     void differentiate(std::int64_t g, std::int64_t n) const {
       look_at(g, n, n);
-      if (has_keys(g)) {
-        wait_for_tile(Line::wait_d_o, tiles::d_o_ring, n);
-        b.matmul(Line::d_p, halves::d_p, tiles::d_o_ring, halves::v, {.transpose = true, .swap_ab = true});
-        issued(halves::d_p, g);
-        b.matmul(Line::d_v, halves::d_v, halves::p_kept, tiles::d_o_ring, {.accumulate = true, .transpose_left = true});
-        issued(halves::d_v, g);
-      }
+      wait_for_tile(Line::wait_d_o, tiles::d_o_ring, n);
+      b.matmul(Line::d_p, halves::d_p, tiles::d_o_ring, halves::v, {.transpose = true, .swap_ab = true});
+      issued(halves::d_p, g);
+      b.matmul(Line::d_v, halves::d_v, halves::p_kept, tiles::d_o_ring, {.accumulate = true, .transpose_left = true});
+      issued(halves::d_v, g);
       if (n > 0) put_queries(g, n - 1, n);
-      if (has_keys(g)) {
-        look_at(g, n, n);
-        wait_for_product(Line::wait_d_p, halves::d_p, g, n + 1);
-        b.subtract_rows(Line::subtract, halves::d_p, rings::row_dot);
-        b.overhead(program.overhead("subtract"));
-        b.await_token(BufferToken::full(rings::row_dot, stage_of(n)), n / stages + 1);
-        b.multiply(Line::d_s, halves::d_p, halves::p_kept);
-        b.copy(Line::d_s, halves::d_s_kept, halves::d_p);
-        b.copy(Line::d_s, halves::d_s, halves::d_p);
-        b.overhead(program.overhead("d_s"));
-        b.signals(BufferToken::full(halves::d_s, 0));
-        b.matmul(Line::d_k, halves::d_k, halves::d_s_kept, tiles::q_ring,
-                 {.accumulate = true, .factor = program.plan_.scale, .transpose_left = true});
-        issued(halves::d_k, g);
-      }
+      look_at(g, n, n);
+      wait_for_product(Line::wait_d_p, halves::d_p, g, n + 1);
+      b.subtract_rows(Line::subtract, halves::d_p, rings::row_dot);
+      b.overhead(program.overhead("subtract"));
+      b.await_token(BufferToken::full(rings::row_dot, stage_of(n)), n / stages + 1);
+      b.multiply(Line::d_s, halves::d_p, halves::p_kept);
+      b.copy(Line::d_s, halves::d_s_kept, halves::d_p);
+      b.copy(Line::d_s, halves::d_s, halves::d_p);
+      b.overhead(program.overhead("d_s"));
+      b.signals(BufferToken::full(halves::d_s, 0));
+      b.matmul(Line::d_k, halves::d_k, halves::d_s_kept, tiles::q_ring,
+               {.accumulate = true, .factor = program.plan_.scale, .transpose_left = true});
+      issued(halves::d_k, g);
       if (n > 0) add_queries(g, n - 1, n);
     }
     /// Frees the buffers of query tile n.
     void release(std::int64_t g, std::int64_t n, std::int64_t iteration) const {
       look_at(g, n, iteration);
-      b.emit_wait(Line::wait_d_v, has_keys(g) ? halves::d_v : tiles::d_o_ring, WaitOn::product);
-      b.await_token(BufferToken::full(halves::d_v, g), has_keys(g) ? n + 1 : 0);
+      b.emit_wait(Line::wait_d_v, halves::d_v, WaitOn::product);
+      b.await_token(BufferToken::full(halves::d_v, g), n + 1);
       b.signals(BufferToken::empty(tiles::d_o_ring, stage_of(n)));
-      b.emit_wait(Line::wait_d_k, has_keys(g) ? halves::d_k : tiles::q_ring, WaitOn::product);
-      b.await_token(BufferToken::full(halves::d_k, g), has_keys(g) ? n + 1 : 0);
+      b.emit_wait(Line::wait_d_k, halves::d_k, WaitOn::product);
+      b.await_token(BufferToken::full(halves::d_k, g), n + 1);
       b.signals(BufferToken::empty(tiles::q_ring, stage_of(n)));
     }
   };

@@ -200,7 +200,7 @@ class Hopper final : public TileProgram {
     return sums;
   }
 
-  /// Returns the rows of each group; a group may have none (see is_without_rows()).
+  /// Returns the rows of each group; a group may have none (see is_past_the_end()).
   std::vector<TileRange> strips_of(TileRange rows) const {
     std::vector<TileRange> found;
     for (std::int64_t first = 0; first < tile_.block_q; first += strip_rows_)

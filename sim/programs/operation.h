@@ -235,10 +235,11 @@ inline Unit unit_of(const Operation& operation) {
 /// Returns whether an operation updates dst in place instead of replacing it.
 bool updates_destination(const Operation& operation);
 
-/// Returns whether an operation is one of a warp group whose rows all lie past the last query. Such a group computes like the
-/// others, on what lies in shared memory. It loads and stores nothing, and its operations have no values.
-constexpr bool is_without_rows(const Operation& operation) {
-  return operation.rows == 0 && (operation.dst.has_strips() || operation.kind == OpKind::wait);
+/// Returns whether an operation is one of a warp group whose rows, or keys, all lie past the last one. Such a group computes like
+/// the others, on what lies in shared memory. It loads and stores nothing, and its operations have no values.
+constexpr bool is_past_the_end(const Operation& operation) {
+  if (operation.kind != OpKind::wait && !operation.dst.has_strips()) return false;
+  return operation.rows == 0 || operation.cols == 0 || (operation.kind == OpKind::matmul && operation.inner == 0);
 }
 
 /// Returns whether an operation reads `chip_tile`, be it only to change it.

@@ -244,10 +244,10 @@ Detail detail_of(const View& view) {
   const auto listing = lane.simulation->info->listing;
   const auto line = static_cast<std::size_t>(lane.operation->line);
   if (line < 1 || line > listing.size()) return detail;
-  if (is_without_rows(*lane.operation)) {
-    detail.caption = tr("This step, of a group without rows");
+  if (is_past_the_end(*lane.operation)) {
+    detail.caption = tr("This step, of a group past the end");
     detail.formula = formula_text(listing[line - 1].formula);
-    detail.why = tr("All rows of the group lie past the last query. It computes like the others, and stores nothing.");
+    detail.why = tr("All rows, or all keys, of the group lie past the last one. It computes like the others, and stores nothing.");
     detail.tensor = listing[line - 1].tensor;
     return detail;
   }

@@ -229,7 +229,7 @@ TEST_CASE("row: every program that computes dS shows P, dP, D and dS, each once 
       const auto history = *run_block(program, InputSource{}, launch, 0);
       const auto& operations = history->operations().operations;
       for (int op = 0; op < static_cast<int>(operations.size()); ++op) {
-        if (is_without_rows(operations[static_cast<std::size_t>(op)])) continue;
+        if (is_past_the_end(operations[static_cast<std::size_t>(op)])) continue;
         const SoftmaxRow row = softmax_row(program, *history, op, 5);
         if (!row.gradient) continue;
         const RowGradient& gradient = *row.gradient;

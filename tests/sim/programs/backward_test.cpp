@@ -352,6 +352,22 @@ TEST_CASE("timing: flash3_backward is faster than flash2_backward where there is
   }
 }
 
+TEST_CASE(
+    "timing: a key tile of flash3_backward whose second group has no keys takes as long as a whole one, and counts what exists") {
+  for (const std::int64_t d : {64, 128}) {
+    CAPTURE(d);
+    AttentionProblem whole = problem_of(8192, d), cut = whole;
+    whole.seq_kv = 128;
+    cut.seq_kv = 64;
+    const auto of_whole = run("flash3_backward", whole, h200_gpu()), of_cut = run("flash3_backward", cut, h200_gpu());
+    CHECK(of_cut->cycles.value > 0.98 * of_whole->cycles.value);
+    CHECK(2 * of_cut->flops == of_whole->flops);
+    CHECK(2 * of_cut->exps == of_whole->exps);
+    CHECK(2 * of_cut->ledger.total(tensors::d_k, Link::sm_to_l2).value ==
+          of_whole->ledger.total(tensors::d_k, Link::sm_to_l2).value);
+  }
+}
+
 TEST_CASE("needs: flash3_backward takes the tile, the roles and the registers of its kernel") {
   for (const std::int64_t d : {64, 128}) {
     const AttentionProblem p = problem_of(4096, d);

@@ -128,15 +128,15 @@ std::string BlockChecker::check_block(const BlockOperations& block) {
     seen_[op.group].insert(waits_[n]);
     if (wrong.empty() && op.group >= std::max<std::size_t>(1, launch.needs.groups.size()))
       wrong = fmt::format("group {} of {}", op.group, launch.needs.groups.size());
-    const bool has_rows = op.rows > 0;
-    if (wrong.empty()) wrong = has_rows ? check_place(op) : check_without_rows(op);
+    const bool exists = !is_past_the_end(op);
+    if (wrong.empty()) wrong = exists ? check_place(op) : check_past_the_end(op, self);
     if (wrong.empty() && (op.line < launch.first_line || op.line > launch.last_line)) wrong = "its line is not of its launch";
     if (wrong.empty() && (op.iteration < iteration || op.iteration > block.iterations))
       wrong = "its iteration goes back, or too far";
-    if (wrong.empty() && has_rows) wrong = op.kind == OpKind::load ? check_load(op, self) : check_reads(op, self);
+    if (wrong.empty() && exists) wrong = op.kind == OpKind::load ? check_load(op, self) : check_reads(op, self);
     if (wrong.empty() && op.kind == OpKind::wait)
       wrong = op.dst || op.src[0] ? "a wait has operands" : "";
-    else if (wrong.empty() && has_rows)
+    else if (wrong.empty() && exists)
       wrong = op.kind == OpKind::fetch_add || op.kind == OpKind::write ? check_counter(op)
               : writes_memory(op.kind)                                 ? check_store(op)
               : op.kind == OpKind::load                                ? ""
@@ -166,11 +166,19 @@ std::string BlockChecker::check_tokens(const Operation& op, std::int32_t self) {
 }
 
 /// Such a group computes too, but nothing of it counts, and it touches no memory outside the SM.
-std::string BlockChecker::check_without_rows(const Operation& op) const {
+std::string BlockChecker::check_past_the_end(const Operation& op, std::int32_t self) {
   const TileRef& t = op.tile;
-  if (op.cols < 1 || moves_tile(op.kind) || !is_without_rows(op)) return "it is empty";
-  if (block_->domain.axis != Axis::query || t.rows != 0 || t.row < block_->domain.end()) return "its group has rows";
-  if (op.flops != 0 || op.exps != 0 || op.bytes != 0 || op.smem_write_bytes != 0) return "it has no rows, and work that counts";
+  const Domain& own = block_->domain;
+  if (moves_tile(op.kind)) return "it moves an empty tile";
+  if (op.kind == OpKind::matmul && op.rows > 0 && op.cols > 0 && own.axis == Axis::query) return "its keys are there";
+  const std::int64_t end_of_tile = std::min(program_.problem().seq_q, (op.q_tile + 1) * program_.tile().block_q);
+  const std::int64_t end_of_rows = t.tensor->rows == Axis::key || own.axis == Axis::query ? own.end() : end_of_tile;
+  if (op.rows == 0 && (t.rows != 0 || t.row < end_of_rows)) return "its group has rows";
+  if (op.rows > 0 && op.cols == 0 && (t.tensor->cols != Axis::key || own.axis != Axis::key || t.col < own.end()))
+    return "its group has keys";
+  if (op.flops != 0 || op.exps != 0 || op.bytes != 0 || op.smem_write_bytes != 0) return "it is past the end, and its work counts";
+  // A sum that gains nothing is complete only after this product, too.
+  if (op.asynchronous && reads_dst(op)) buffer(op.dst, op).product = self;
   return {};
 }
 

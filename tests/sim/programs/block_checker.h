@@ -51,7 +51,7 @@ class BlockChecker {
 
   std::int64_t element(Tensor tensor) const { return layouts_[index(tensor)].element_bytes; }
   std::string check_tokens(const Operation& op, std::int32_t self);
-  std::string check_without_rows(const Operation& op) const;
+  std::string check_past_the_end(const Operation& op, std::int32_t self);
   std::string check_place(const Operation& op) const;
   std::string check_gather(const Operation& op) const;
   std::int64_t bytes_of_boxes(const Operation& op) const;
