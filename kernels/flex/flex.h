@@ -20,8 +20,9 @@
 
 namespace tilescope {
 
-/// The kernel that carries the expressions.
-enum class FlexBase : std::uint8_t { flash2, hopper, backward };
+/// The kernel that carries the expressions. two_blocks is another loop for hopper_flex, at D 64 without pages: kernels/lab alone
+/// runs it (docs/masks.md, "Do two blocks an SM pay at d 64?").
+enum class FlexBase : std::uint8_t { flash2, hopper, backward, two_blocks };
 std::string_view flex_kernel_id(FlexBase base);
 TileShape flex_kernel_tile(FlexBase base, const AttentionProblem& problem);
 int flex_threads(FlexBase base, const AttentionProblem& problem);  // of a block
