@@ -22,8 +22,10 @@
 
 namespace tilescope {
 
-/// The kernel that carries the expressions. backward_probed: the same kernel as backward, with the probe compiled in.
-enum class FlexBase : std::uint8_t { flash2, hopper, backward, backward_probed };
+/// The kernel that carries the expressions. backward_probed: the same kernel as backward, with the probe compiled in. two_blocks:
+/// another loop for hopper_flex, at D 64 without pages; kernels/lab alone runs it (docs/masks.md, "Do two blocks an SM pay at d
+/// 64?").
+enum class FlexBase : std::uint8_t { flash2, hopper, backward, backward_probed, two_blocks };
 bool is_backward(FlexBase base);
 std::string_view flex_kernel_id(FlexBase base);
 TileShape flex_kernel_tile(FlexBase base, const AttentionProblem& problem);

@@ -40,6 +40,14 @@ BaseText base_text(FlexBase base, const AttentionProblem& problem) {
               "hopper_flex_attention",
               128 * (consumer_groups + 1),
               1};
+    case FlexBase::two_blocks:
+      return {"hopper_flex",
+              "kernels/hopper_flex/two_blocks.cuh",
+              "TwoBlocksShape",
+              "HopperFlexArguments",
+              "hopper_flex_two_blocks",
+              128 * consumer_groups,
+              2};
     case FlexBase::backward:
     case FlexBase::backward_probed: {
       const bool probed = base == FlexBase::backward_probed;
@@ -100,9 +108,17 @@ bool is_backward(FlexBase base) {
 }
 
 TileShape flex_kernel_tile(FlexBase base, const AttentionProblem& problem) {
-  return base == FlexBase::hopper ? hopper_flex_kernel_tile(problem)
-         : is_backward(base)      ? flash2_backward_kernel_tile(problem)
-                                  : flash2_kernel_tile(problem);
+  switch (base) {
+    case FlexBase::flash2:
+      break;
+    case FlexBase::hopper:
+    case FlexBase::two_blocks:
+      return hopper_flex_kernel_tile(problem);
+    case FlexBase::backward:
+    case FlexBase::backward_probed:
+      return flash2_backward_kernel_tile(problem);
+  }
+  return flash2_kernel_tile(problem);
 }
 
 std::string_view flex_kernel_id(FlexBase base) {
@@ -152,7 +168,10 @@ Result<FlexText> flex_text(FlexBase base, const AttentionProblem& problem) {
 
 std::int64_t flex_shared_bytes(FlexBase base, const AttentionProblem& problem, const KernelSource& source, std::int64_t most_visits,
                                std::int64_t most_pages) {
-  const std::int64_t barriers = (base == FlexBase::hopper ? 2 * consumer_groups + 4 * stages : 2 * stages) * 8;
+  const std::int64_t barriers = (base == FlexBase::two_blocks ? 1 + 2 * stages
+                                 : base == FlexBase::hopper   ? 2 * consumer_groups + 4 * stages
+                                                              : 2 * stages) *
+                                8;
   constexpr std::int64_t counts = 4, word_places = 16;
   const TileShape tile = flex_kernel_tile(base, problem);
   const std::int64_t row_bytes = problem.head_dim * 2;

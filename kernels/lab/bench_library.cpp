@@ -24,7 +24,8 @@ tilescope::AttentionProblem problem_of(const long long* sizes) {
   return problem;
 }
 
-constexpr tilescope::FlexBase bases[] = {tilescope::FlexBase::flash2, tilescope::FlexBase::hopper, tilescope::FlexBase::backward};
+constexpr tilescope::FlexBase bases[] = {tilescope::FlexBase::flash2, tilescope::FlexBase::hopper, tilescope::FlexBase::backward,
+                                         tilescope::FlexBase::two_blocks};
 constexpr int kernel_sizes = 7, flex_sizes = 8, kernel_addresses = 17, flex_addresses = 5, flex_backward_addresses = 10;
 
 /// Returns a sentence if an array has another length than the function reads.
@@ -97,10 +98,10 @@ void tilescope_page_table(const long long* sizes, int* table) {
       *table++ = static_cast<int>(pages.page(sequence, logical));
 }
 
-/// Runs flex (base 0), hopper_flex (1) or flex_backward (2) with the mask and the score expression of a request; empty: none.
-/// `sizes`: those of AttentionProblem, then the keys of a page of K and V (0: no pages) and whether the pool is contiguous.
-/// Tables are int32, of one dimension, on the host. A request is prepared once: what is timed afterwards is the launch. Addresses:
-/// q, k, v, o, lse; for the backward pass also d_o, dq, dk, dv, delta. Returns null or the error sentence.
+/// Runs flex (base 0), hopper_flex (1), flex_backward (2) or hopper_flex's other loop (3) with the mask and the score expression of
+/// a request; empty: none. `sizes`: those of AttentionProblem, then the keys of a page of K and V (0: no pages) and whether the
+/// pool is contiguous. Tables are int32, of one dimension, on the host. A request is prepared once: what is timed afterwards is the
+/// launch. Addresses: q, k, v, o, lse; for the backward pass also d_o, dq, dk, dv, delta. Returns null or the error sentence.
 const char* tilescope_run_flex(int base, const long long* sizes, int size_count, int is_bf16, const char* mask, const char* score,
                                int table_count, const char* const* table_names, const int* const* tables,
                                const long long* table_lengths, void* const* addresses, int address_count, void* stream) {

@@ -5,6 +5,7 @@ NAMES = ("q", "k", "v", "s", "p", "o", "lse", "m", "l", "d_o", "dq", "dk", "dv",
 FLEX_NAMES = ("q", "k", "v", "o", "lse")
 FLEX_BACKWARD_NAMES = FLEX_NAMES + ("d_o", "dq", "dk", "dv", "delta")
 FLEX_KERNELS = ("flex", "hopper_flex", "flex_backward")
+FLEX_BASES = FLEX_KERNELS + ("two_blocks",)  # hopper_flex with two blocks an SM, head dimension 64 (kernels/hopper_flex/two_blocks.cuh)
 
 
 class BenchLibrary:
@@ -33,7 +34,7 @@ class BenchLibrary:
         names = (ctypes.c_char_p * len(tables))(*(name.encode() for name in tables))
         values = (ctypes.c_void_p * len(tables))(*(table.data_ptr() for table in tables.values()))
         lengths = integers(len(table) for table in tables.values())
-        raise_if(self.library.tilescope_run_flex(FLEX_KERNELS.index(kernel), sizes, len(sizes), int(bf16), mask.encode(), score.encode(),
+        raise_if(self.library.tilescope_run_flex(FLEX_BASES.index(kernel), sizes, len(sizes), int(bf16), mask.encode(), score.encode(),
                                                  len(tables), names, values, lengths, pointers, len(pointers), ctypes.c_void_p(stream)))
 
     def sum_copies(self, kernel, shape, sm_count):

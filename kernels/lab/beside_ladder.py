@@ -1,8 +1,8 @@
 """Times the ladder to Hopper beside cuDNN and PyTorch's flash back end, in one process on one GPU, after checking every kernel.
 
-Usage: kernels/lab/beside_ladder.sh OUT.json [ideas|check [NAME...]]   (builds ladder.so and calls beside_ladder.py ladder.so with these)
+Usage: kernels/lab/beside_ladder.sh OUT.json [ideas|check [NAME...]|unmasked]   (builds ladder.so and calls beside_ladder.py ladder.so with these)
 With "ideas", it times those beside the ladder, or the named ones, each with the kernels that it is compared with. With "check", it
-only compares them with float64.
+only compares them with float64. With "unmasked", it times the last rungs without a mask in both types: which should flash3 launch?
 Each kernel is first compared with float64 on ragged shapes, inside guarded memory that holds NaN. Then all kernels of a shape run in
 turn, again and again, the L2 flushed before each: so all of them see the same clock. Times are medians of cold runs.
 """
@@ -147,6 +147,24 @@ def ideas(names):
     write(dict(about(), errors=errors, rows=rows))
 
 
+def unmasked():
+    """Records the last rungs without a mask, in fp16 and, with grouped heads, in bf16; each rate over that of hopper_causal."""
+    kernels = ["hopper_ping_pong", "hopper_persistent", "hopper_causal", "flash3"]
+    rows = []
+    for d in (64, 128):
+        for name, dtype, heads_of in (("fp16", torch.float16, lambda n: (max(1, 16384 // n), 2048 // d, 2048 // d)),
+                                      ("bf16", torch.bfloat16, lambda n: (max(1, 16384 // n), 2048 // d, 2048 // d)),
+                                      ("bf16 grouped", torch.bfloat16, lambda n: (1, 64, 8))):
+            shapes = [measure(*heads_of(n), n, d, 0, dtype, kernels, 31) for n in (*LENGTHS, 333, 3000)]
+            rows += shapes
+            print(f"\nd {d} {name}, unmasked, over hopper_causal at N = {[r['n'] for r in shapes]}")
+            for kernel in shapes[0]["tflops"]:
+                mean, least, most = mean_ratio(shapes, kernel, "hopper_causal")
+                ratios = " ".join(f"{r['tflops'][kernel] / r['tflops']['hopper_causal']:6.3f}" for r in shapes)
+                print(f"{kernel:22}{ratios}   {mean:.3f} ({least:.3f} to {most:.3f})", flush=True)
+    write(dict(about(), rows=rows))
+
+
 def main():
     errors = check_all(LADDER + ["flash2_longest", "hopper_wgmma_longest"] + ABLATIONS)
     rows = measure_all(lambda d, causal: LADDER + ABLATIONS + (["flash2_longest", "hopper_wgmma_longest"] if causal else []))
@@ -168,5 +186,7 @@ if mode == ["check"]:
     check_all(names)
 elif mode == ["ideas"]:
     ideas(names)
+elif mode == ["unmasked"]:
+    unmasked()
 else:
     main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the ladder's kernels as a library and runs kernels/lab/beside_ladder.py with it. Needs nvcc, PyTorch and a Hopper GPU.
 #
-# Usage: kernels/lab/beside_ladder.sh OUT.json [ideas|check [NAME...]]
+# Usage: kernels/lab/beside_ladder.sh OUT.json [ideas|check [NAME...]|unmasked]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)

@@ -58,7 +58,7 @@ class BenchLibraryTest(unittest.TestCase):
             library = bench()
             library.run_flex(kernel, SHAPE, range(1, len(names) + 1), mask="q >= kv")
             arguments = library.library.arguments
-            self.assertEqual(arguments[0], bench_library.FLEX_KERNELS.index(kernel))
+            self.assertEqual(arguments[0], bench_library.FLEX_BASES.index(kernel))
             self.assertEqual((len(arguments[1]), arguments[2]), (lengths_read()["flex_sizes"],) * 2)
             self.assertEqual((len(arguments[-3]), arguments[-2]), (lengths_read()[read],) * 2)
 

@@ -169,6 +169,26 @@ TEST_CASE("flex: the text of a causal mask becomes machine code") {
   }
 }
 
+TEST_CASE("flex: the loop with two blocks an SM has its own text, and both blocks fit the shared memory of an SM") {
+  constexpr std::int64_t bytes_of_sm = 228 * 1024, reserved = 1024;  // of an H100 and an H200, and for each block
+  for (const char* preset : {"causal", "alibi", "sliding_window:window=64"}) {
+    CAPTURE(preset);
+    AttentionProblem problem = small(64);
+    MaskChoice choice;
+    choice.presets = {preset};
+    REQUIRE(settle_masks(choice, problem));
+    const Result<FlexText> text = flex_text(FlexBase::two_blocks, problem);
+    REQUIRE(text);
+    CHECK(text->text.find("__launch_bounds__(256, 2)") != std::string::npos);
+    CHECK(2 * (flex_shared_bytes(FlexBase::two_blocks, problem, text->source, 64) + reserved) <= bytes_of_sm);
+    const Status taken = check_flex(text->text);
+    const bool lacks_nvrtc = !taken && taken.error().kind == Error::Kind::machine_lacks &&
+                             taken.error().sentence.text().find("does not take") == std::string::npos;
+    if (!lacks_nvrtc) REQUIRE_MESSAGE(taken, (taken ? std::string() : taken.error().sentence.text()));
+  }
+  CHECK(flex_kernel_id(FlexBase::two_blocks) == "hopper_flex");
+}
+
 TEST_CASE("flex: with pages the text has their size, and NVRTC compiles each kind, for ragged keys too") {
   for (const FlexBase base : {FlexBase::flash2, FlexBase::hopper})
     for (const std::int64_t head_dim : {64, 128})
