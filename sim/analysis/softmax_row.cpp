@@ -83,7 +83,7 @@ class SoftmaxRowReader {
     for (int i = range_.first; i <= range_.last; ++i) {
       const TileRef& tile = operation(i).tile;
       if (!is_ours(i)) continue;
-      if (operation(i).kind == OpKind::barrier || !tile.tensor || tile.tensor->rows == Axis::key || tile.rows <= 0) continue;
+      if (operation(i).kind == OpKind::barrier || !tile.tensor || tile.tensor->rows != Axis::query || tile.rows <= 0) continue;
       first_query_ = tile.row;
       rows = tile.rows;
       plane_ = tile.plane;

@@ -231,7 +231,7 @@ std::string probe_cost(double probed_ns, double plain_ns) {
 }
 
 std::string against_plain(const View& view, const ProbeResult& probe) {
-  const RunUnderLoad* const loaded = view.studies->under_load.get();
+  const RunUnderLoad* const loaded = view.studies != nullptr ? view.studies->under_load.get() : nullptr;
   if (loaded == nullptr || !loaded->probed || &loaded->probed->recorded->probe != &probe) return {};
   const auto& time = loaded->probed;
   return say(tr("simulated {} at the recorded clock, {} against the time without the probe"),

@@ -206,7 +206,7 @@ std::optional<Tensor> draw_rows(const View& view, const TrafficSheet& sheet, con
 
 /// How far predicted bytes of this link were off; null on links other than HBM's, and where it is unknown.
 const FigureErrors* byte_errors(const View& view, LinkChoice choice) {
-  const PredictionErrors* const errors = view.studies->errors.get();
+  const PredictionErrors* const errors = view.studies != nullptr ? view.studies->errors.get() : nullptr;
   if (errors == nullptr || view.lesson.locked) return nullptr;
   const Result<FigureErrors>* const of = choice == LinkChoice::hbm_read    ? &errors->hbm_read
                                          : choice == LinkChoice::hbm_write ? &errors->hbm_write

@@ -300,9 +300,10 @@ TEST_CASE("command line: an unknown flag or command is named, with the closest m
   CHECK(bad({"measure", "--probe-row", "3"}) == "--probe-row chooses the recorded row: it needs --probe FILE");
   CHECK(bad({"measure", "--probe-block", "3"}) == "--probe-block chooses the recorded row: it needs --probe FILE");
   CHECK(bad({"calibrate", "--brief", "--out", "g.toml"}) == "--brief measures too little for a spec: omit --brief or --out");
-  CHECK(bad({"frobnicate"}) ==
-        "unknown command 'frobnicate': there are simulate, render, export, sweep, search, measure, validate, run, calibrate and "
-        "lesson");
+  CHECK(
+      bad({"frobnicate"}) ==
+      "unknown command 'frobnicate': there are simulate, render, export, sweep, search, compare, measure, validate, run, calibrate "
+      "and lesson");
   CHECK(bad({"simulate", "flash1"}) == "unexpected 'flash1' after simulate");
   CHECK(bad({"simulate", "render"}) == "unexpected 'render' after simulate");
   CHECK(bad({"simulate", ""}) == "unexpected '' after simulate");

@@ -72,6 +72,8 @@ class SmallStates {
   }
   /// Where one can stand in the simulations of a state: in a race on a clock, else also at a step.
   void stand(WindowState& s, std::span<const std::shared_ptr<const Simulation>> simulations) {
+    // A row that the tile has not is refused, or shown as the last one.
+    if (s.row) s.row = std::min(*s.row, static_cast<int>(simulations.back()->program->tile().block_q) - 1);
     double end = 0;
     for (const auto& simulation : simulations) end = std::max(end, simulation->trace->end_cycle());
     if (chance(30)) {
