@@ -118,7 +118,7 @@ Status check_bits(const KernelInfo& kernel, const AttentionProblem& problem, Dev
       left.push_back(std::move(*bits));
     }
     if (order == Rows::shipped) shipped = left;
-    if (left != shipped) return refuse("{}: other bits than the shipped launch", names[static_cast<int>(order)]);
+    if (left != shipped) return Error{fmt::format("{}: other bits than the shipped launch", names[static_cast<int>(order)])};
   }
   return Done{};
 }
