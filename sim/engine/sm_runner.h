@@ -90,7 +90,7 @@ class SmRunner {
     return {pipe, pipe_of_oldest_[pipe]};
   }
   /// Runs compute operations of a block while they start before those of every other block of the SM.
-  /// `plain` is the fast path: two blocks on the SM, one group each, and this block is out of focus.
+  /// `plain` is the fast path: two blocks on the SM, one group each, no tokens, and this block is out of focus.
   template <bool plain>
   void compute(RunningSm& sm, ResidentGroup& group, double start, IssueKey rival);
   /// Runs the operation `at`, which starts at `start` and takes `duration` cycles if its pipe, which is free from `pipe_free` on,

@@ -78,7 +78,9 @@ Result<PairUnderLoad> pair_under_load(const Measurements& known, const std::shar
   if (of_first_hz <= 0 && is_cancelled(progress)) return simulation_cancelled();
   auto of_first = again(first, of_first_hz);
   if (!of_first) return of_first.error();
-  auto of_second = again(second, one_clock ? of_first_hz : own_clock(*second));
+  const double of_second_hz = one_clock ? of_first_hz : own_clock(*second);
+  if (of_second_hz <= 0 && is_cancelled(progress)) return simulation_cancelled();
+  auto of_second = again(second, of_second_hz);
   if (!of_second) return of_second.error();
   return PairUnderLoad{std::move(*of_first), std::move(*of_second)};
 }

@@ -391,6 +391,27 @@ TEST_CASE("clock under load: a comparison that is cancelled has no clock, whenev
   CHECK(cancelled > 2);
 }
 
+TEST_CASE("clock under load: two runs on two GPUs that are cancelled are no pair, whenever that happens") {
+  const auto first = simulated("flash2", "h100", recorded_flash2), second = simulated("flash2", "h200", recorded_flash2);
+  SimulationRequest other_tile = second->request;
+  other_tile.tile = ProgramTile(64, 64);  // its clock is that of the kernel's tile, which is simulated after it
+  const auto made = simulate(other_tile);
+  REQUIRE(made);
+  Measurements known = load_measurements_of("h100");
+  const Measurements of_h200 = load_measurements_of("h200");
+  known.bundles.insert(known.bundles.end(), of_h200.bundles.begin(), of_h200.bundles.end());
+  int cancelled = 0;
+  for (bool whole = false; !whole; ++cancelled) {
+    CAPTURE(cancelled);
+    int reports = 0;
+    const auto pair = pair_under_load(known, first, *made, [&](double) { return ++reports <= cancelled; });
+    whole = reports <= cancelled;
+    REQUIRE(static_cast<bool>(pair) == whole);
+    if (!whole) CHECK(pair.error().kind == Error::Kind::cancelled);
+  }
+  CHECK(cancelled > 2);
+}
+
 TEST_CASE("clock under load: a file of one's own says which clock its times have") {
   const auto text = read_text_file(fmt::format("{}/assets/gpus/h100.toml", TILESCOPE_SOURCE_DIR));
   REQUIRE(text);
