@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 preset=$1
 shift
 
-# A new folder compiles neighbouring files at once, in half the time. A folder that somebody works in stays as it is.
+# A new folder compiles neighbouring files at once, in less time. A folder that somebody works in stays as it is.
 if [ ! -f "build/$preset/CMakeCache.txt" ]; then
   cmake --preset "$preset" -DCMAKE_UNITY_BUILD=ON
   cmake --build --preset "$preset" "$@" && exit
