@@ -15,8 +15,10 @@
 #include "app/model/lessons/lesson_runs.h"
 #include "app/model/measurements/measurements.h"
 #include "app/model/requests/mask_tables.h"
+#include "app/ui/language.h"
 #include "app/ui/text_record.h"
 #include "app/views/lesson/lesson_clicker.h"
+#include "app/views/lesson/lesson_place.h"
 #include "tests/app/views/window_script.h"
 
 using namespace tilescope;
@@ -110,22 +112,93 @@ TEST_CASE("lessons: all of them are gone through without a mouse") {
   }
 }
 
-/// The scrolled text of the page that is shown.
-const ImGuiWindow* page_text(WindowScript& script) {
-  script.frame().select();
+/// The scrolled text of the page that a frame shows.
+const ImGuiWindow* page_text(AppFrame& frame) {
+  frame.select();
   for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
     if (window->Active && std::string_view(window->Name).find("/page_") != std::string_view::npos) return window;
   return nullptr;
 }
 
-TEST_CASE("lessons: a lecture of all of them is given with Page Down alone, and all of each text is on screen before it goes on") {
+namespace {
+
+/// Another window on the same lecture. Each keeps its fonts: to bake them anew for each page would take most of the test's time.
+struct WindowBeside {
+  const char* language;
+  int width, height;
+  float text_size;
+  std::unique_ptr<AppFrame> frame;
+};
+
+class WindowsBeside {
+ public:
+  explicit WindowsBeside(WindowScript& script) : script_(script) {
+    for (WindowBeside& window : windows_) {
+      AppFrame::Options options;
+      options.scale = window.text_size;
+      options.follows = true;
+      Result<std::unique_ptr<AppFrame>> frame = AppFrame::make(script.session(), options);
+      REQUIRE(static_cast<bool>(frame));
+      window.frame = std::move(*frame);
+    }
+  }
+
+  /// The page asks, and its question is not answered yet.
+  void check_question() {
+    float before = 0;
+    for (WindowBeside& window : windows_) {
+      const std::string where =
+          fmt::format("{}, {} x {}, text size {}", window.language, window.width, window.height, window.text_size);
+      CAPTURE(where);
+      show(window);
+      const ImGuiWindow* const page = page_text(*window.frame);
+      REQUIRE(page != nullptr);
+      const float text = window.frame->theme().scale * reading_scales[static_cast<std::size_t>(lesson_place().size)];
+      if (window.text_size == 1)
+        CHECK(page->ScrollMax.y <= 1);
+      else
+        CHECK(text >= before);  // of the same window with smaller text, which is the one before
+      before = text;
+    }
+    choose("en");
+  }
+
+ private:
+  void choose(const char* language) {
+    if (script_.view().workspace->language == language) return;
+    script_.session().apply(SetLanguage{language});
+    script_.session().finish();
+    use_language(*load_language(language));
+  }
+  void show(WindowBeside& window) {
+    choose(window.language);
+    int quiet = 0;
+    for (int i = 0; i < 200 && quiet < 3; ++i) {
+      window.frame->build(window.width, window.height, 0.25);
+      quiet = window.frame->wants_frame() ? 0 : quiet + 1;
+    }
+  }
+
+  WindowScript& script_;
+  // In English only with larger text: sizes of text are alike in both languages.
+  WindowBeside windows_[6] = {{"en", 1600, 900, 1, nullptr},     {"en", 1280, 720, 1, nullptr}, {"en", 1280, 720, 1.1F, nullptr},
+                              {"en", 1280, 720, 1.21F, nullptr}, {"ko", 1280, 720, 1, nullptr}, {"ko", 1600, 900, 1, nullptr}};
+};
+
+}  // namespace
+
+TEST_CASE(
+    "lessons: a lecture of all of them is given with Page Down alone: all of a text is on screen before it goes on, a question "
+    "with its "
+    "answers is at two sizes of window, and a larger text size shrinks no text") {
   const auto script = WindowScript::open(start_with_lessons(), 1280, 720);
   if (script == nullptr) return;
   const auto lesson = [&] { return script->view().lesson; };
   script->command(SetPresent{true});
   script->command(OpenLesson{lesson().list->lessons.front().id});
   float seen = 0;  // of the text, from its beginning
-  int scrolled = 0;
+  int scrolled = 0, questions = 0;
+  WindowsBeside beside(*script);
   constexpr int most_presses = 4000;
   for (int press = 0; press < most_presses; ++press) {
     const std::string id = lesson().lesson->id;
@@ -134,14 +207,18 @@ TEST_CASE("lessons: a lecture of all of them is given with Page Down alone, and 
     CAPTURE(id);
     CAPTURE(page);
     CAPTURE(locked);
-    const ImGuiWindow* text = page_text(*script);
+    if (locked && seen == 0) {
+      beside.check_question();
+      ++questions;
+    }
+    const ImGuiWindow* text = page_text(script->frame());
     REQUIRE(text != nullptr);
     const float from = text->Scroll.y, whole = text->ScrollMax.y + text->Size.y;
     CHECK(from <= seen + 1);
     seen = std::max(seen, from + text->Size.y);
     const std::string told = next_click_in_lesson(script->view());
     script->press(ImGuiKey_PageDown);
-    text = page_text(*script);
+    text = page_text(script->frame());
     REQUIRE(text != nullptr);
     const bool same_page = lesson().lesson->id == id && lesson().page == page && lesson().locked == locked;
     const bool moved = same_page && text->Scroll.y > from + 1;
@@ -154,6 +231,7 @@ TEST_CASE("lessons: a lecture of all of them is given with Page Down alone, and 
     if (!locked) seen = 0;  // another page, or the end of the lesson
   }
   CHECK(scrolled > 0);
+  CHECK(questions > 40);
   CHECK(lesson().lesson->id == lesson().list->lessons.back().id);
   for (const LessonInfo& info : lesson().list->lessons) CHECK(lesson().done->contains(info.id));
 
@@ -167,57 +245,5 @@ TEST_CASE("lessons: a lecture of all of them is given with Page Down alone, and 
   }
   CHECK(lesson().lesson->id == (lesson().list->lessons.end() - 2)->id);
   CHECK(lesson().page + 1 == lesson().lesson->pages.size());
-  CHECK(page_text(*script)->Scroll.y + 1 >= page_text(*script)->ScrollMax.y);
-}
-
-TEST_CASE(
-    "lessons: presented, a question and all of its answers are on screen at two sizes, and a larger text size shrinks no text") {
-  const auto script = WindowScript::open(start_with_lessons(), 1280, 720);
-  if (script == nullptr) return;
-  script->command(SetPresent{true});
-  // Calls `check` with the name of each page that asks, unanswered on screen.
-  const auto for_each_question = [&](const auto& check) {
-    for (const LessonInfo& info : script->view().lesson.list->lessons) {
-      script->command(OpenLesson{info.id});
-      const auto pages = script->view().lesson.lesson->pages.size();
-      for (std::size_t page = 0; page < pages; ++page) {
-        if (!script->view().lesson.lesson->pages[page].ask) continue;
-        // Straight to the page: an answer could show another run first, which takes its time.
-        if (page > 0) script->command(OpenLesson{info.id, page});
-        REQUIRE(script->view().lesson.page == page);
-        if (script->view().lesson.locked) check(fmt::format("{} {}", info.id, page + 1));
-      }
-    }
-  };
-  // Another size bakes all fonts, so it lasts for all pages.
-  for (const char* language : {"ko", "en"}) {  // the last one stays for the tests after it
-    script->command(SetLanguage{language});
-    for (const auto& [width, height] : {std::pair{1600, 900}, {1280, 720}}) {
-      script->resize(width, height);
-      int questions = 0;
-      for_each_question([&](const std::string& page) {
-        const std::string where = fmt::format("{} {}, {}", language, page, width);
-        CAPTURE(where);
-        const ImGuiWindow* const text = page_text(*script);
-        REQUIRE(text != nullptr);
-        CHECK(text->ScrollMax.y <= 1);
-        ++questions;
-      });
-      CHECK(questions > 40);
-    }
-  }
-  for_each_question([&](const std::string& page) {  // in English only: sizes of text are alike in both languages
-    float before = 0;
-    for (const float chosen : {1.0F, 1.1F, 1.21F}) {
-      script->frame().set_scale(1, chosen);
-      script->settle();
-      const float text = script->view().theme->scale * reading_scales[static_cast<std::size_t>(lesson_place().size)];
-      const std::string where = fmt::format("{}, {}", page, chosen);
-      CAPTURE(where);
-      CHECK(text >= before);
-      before = text;
-    }
-    script->frame().set_scale(1, 1);
-    script->settle();
-  });
+  CHECK(page_text(script->frame())->Scroll.y + 1 >= page_text(script->frame())->ScrollMax.y);
 }
