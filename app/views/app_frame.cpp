@@ -231,8 +231,10 @@ void AppFrame::update_theme(float width, float height) {
   const float fit = !options_.panel.empty() ? alone_fit(options_.panel, wide, high)
                     : reading               ? present_scale(wide, high, lesson)
                                             : scale_of_window(wide, high);
-  const float scale = options_.scale * fit * (column_alone ? alone_scale : 1);
-  const bool other_fonts = scale != built_scale_ || workspace.language != built_language_ || reading != built_reading_;
+  const float others = fit * (column_alone ? alone_scale : 1), scale = options_.scale * others;
+  const float plain_scale = reading && lesson ? options_.display_scale * others : scale;
+  const bool other_fonts = scale != built_scale_ || plain_scale != built_plain_scale_ || workspace.language != built_language_ ||
+                           reading != built_reading_;
   if (!other_fonts && theme_.kind == workspace.theme) return;
   Theme theme = make_theme(workspace.theme, scale);
   if (other_fonts) {
@@ -240,10 +242,18 @@ void AppFrame::update_theme(float width, float height) {
       Result<std::shared_ptr<const Language>> language = load_language(workspace.language);
       use_language(language ? std::move(*language) : nullptr);
     }
+    const std::u32string characters = language_characters({session_.view(), &theme});
+    plain_theme_.reset();
+    if (plain_scale != scale) {
+      plain_theme_ = make_theme(workspace.theme, plain_scale);
+      fonts_.build(plain_fonts_, *plain_theme_, characters, reading);  // first: the library names the faces of the last fonts
+      plain_fonts_.ClearTexData();
+    }
     ImGui_ImplOpenGL3_DestroyFontsTexture();
-    fonts_.build(*ImGui::GetIO().Fonts, theme, language_characters({session_.view(), &theme}), reading);
+    fonts_.build(*ImGui::GetIO().Fonts, theme, characters, reading);
     ImGui_ImplOpenGL3_CreateFontsTexture();
     built_scale_ = scale;
+    built_plain_scale_ = plain_scale;
     built_reading_ = reading;
     built_language_ = workspace.language;
   } else {
@@ -423,14 +433,9 @@ void AppFrame::lay_out(const View& view) {
     const auto beside = std::count_if(side_panels.begin(), side_panels.end(), [&](auto id) { return looks_at(view, id); });
     PresentedText text{.share = 0};
     if (in_column(view)) {
-      LessonPlace& place = lesson_place();
-      const LessonView& lesson = view.lesson;
-      const LessonPlace::Sized sized = {lesson.lesson, lesson.page, lesson.figures, lesson.locked, size.x, size.y};
-      const auto kept = place.sized == sized ? std::optional(place.size) : std::nullopt;
       // As without a question to the class below.
-      text = presented_text(view, theme_, size.x, size.y, options_.scale / options_.display_scale, kept);
-      place.sized = sized;
-      place.size = text.size;
+      text = presented_text(view, theme_, plain_theme_ ? *plain_theme_ : theme_, size.x, size.y);
+      lesson_place().size = text.size;
     }
     layout_ = present_lesson_layout(size.x, height, theme_.scale,
                                     {looks_at_middle(view), static_cast<int>(beside), looks_at(view, "timeline"), text.share});

@@ -125,8 +125,11 @@ class AppFrame {
   std::optional<Framebuffer> framebuffer_;
   FontLibrary fonts_;
   Theme theme_;
+  /// Where a lesson is presented at another text size: the theme of the default one, which draws nothing.
+  std::optional<Theme> plain_theme_;
+  ImFontAtlas plain_fonts_;
   Layout layout_;
-  float built_scale_ = 0;  // what theme and fonts were made for
+  float built_scale_ = 0, built_plain_scale_ = 0;  // what theme and fonts were made for
   std::string built_language_;
   bool built_reading_ = false;
   bool gl_ready_ = false;

@@ -19,6 +19,7 @@
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/lesson_clicker.h"
 #include "app/views/lesson/lesson_keys.h"
+#include "app/views/lesson/page_measures.h"
 #include "app/views/lesson/prose_text.h"
 #include "app/views/lesson/question.h"
 #include "app/views/lesson/task_field.h"
@@ -40,8 +41,7 @@ struct PanelState {
 /// One segment a page, those behind filled.
 void draw_progress(const Theme& theme, const LessonView& lesson, std::size_t page) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float width = ImGui::GetContentRegionAvail().x, height = std::max(3.0F, std::round(4 * theme.scale)),
-              space = 2 * theme.scale;
+  const float width = ImGui::GetContentRegionAvail().x, height = PageMeasures(theme).progress, space = 2 * theme.scale;
   const auto pages = static_cast<float>(lesson.lesson->pages.size());
   const float each = (width - space * (pages - 1)) / pages;
   for (std::size_t i = 0; i < lesson.lesson->pages.size(); ++i) {
@@ -64,7 +64,7 @@ Box begin_box(const Theme& theme) {
   Box box{ImGui::GetCursorScreenPos(), ImGui::GetContentRegionAvail().x};
   list->ChannelsSplit(2);
   list->ChannelsSetCurrent(1);
-  const float pad = std::round(10 * theme.scale);
+  const float pad = PageMeasures(theme).pad;
   ImGui::SetCursorScreenPos({box.at.x + pad, box.at.y + pad});
   ImGui::BeginGroup();
   // What is inside asks for the room that is left: narrower by the padding on both sides.
@@ -74,7 +74,7 @@ Box begin_box(const Theme& theme) {
   return box;
 }
 void end_box(const Theme& theme, const Box& box, ImU32 border) {
-  const float pad = std::round(10 * theme.scale);
+  const float pad = PageMeasures(theme).pad;
   ImGuiWindow* window = ImGui::GetCurrentWindow();
   window->ContentRegionRect.Max.x += pad;
   window->WorkRect.Max.x += pad;
@@ -201,57 +201,82 @@ void draw_task(const View& view, Commands& commands, LessonKeys& keys) {
   end_box(theme, box, lesson.reached != nullptr ? theme.good : theme.inset_border);
 }
 
-/// Where the box of a question stands on the screen: its upper edge, where the words after the answer begin, its lower edge.
+/// Where the box of a question stands on the screen: its upper edge, the question, the words after the answer, its lower edge.
 struct AnsweredBox {
-  float top = 0, words = 0, bottom = 0;
+  float top = 0, question = 0, words = 0, bottom = 0;
 };
 
 /// The question with what came of the answer, over the upper edge of the text.
 class PinnedVerdict {
  public:
-  explicit PinnedVerdict(const View& view) : view_(view) {
-    pad_ = std::round(8 * view.theme->scale);
+  /// `panel` has the theme of the panels. `to_words` is the height down to the words after the answer: all of it is covered, so
+  /// that no option is cut, and every option stands there again if there is room. 0: as little as tells what came of the answer.
+  explicit PinnedVerdict(const View& panel, float to_words = 0) : panel_(panel) {
     at_ = {ImGui::GetCursorScreenPos().x, ImGui::GetWindowPos().y};
     width_ = ImGui::GetContentRegionAvail().x;
     constexpr float most_of_text = 0.45F;
-    most_ = most_of_text * ImGui::GetWindowHeight();
+    const float most = std::max(most_of_text * ImGui::GetWindowHeight(), to_words);
+    if (to_words <= 0 || !choose(VerdictRows::all, to_words)) choose(VerdictRows::telling, most);
+    height_ = std::max(height_, to_words);
   }
-  float height() const { return verdict_height(view_, width_ - 2 * pad_, most_) + pad_; }
+  float height() const { return height_; }
   void draw() const {
-    const Theme& theme = *view_.theme;
-    const float line = std::max(1.0F, theme.scale), bottom = at_.y + height();
+    const float line = std::max(1.0F, theme_.scale), bottom = at_.y + height_, pad = pad_of(theme_);
     ImDrawList* list = ImGui::GetWindowDrawList();
-    list->AddRectFilled(at_, {at_.x + width_, bottom}, theme.inset);
-    list->AddRectFilled({at_.x, bottom - line}, {at_.x + width_, bottom}, theme.inset_border);
-    draw_verdict(view_, {at_.x + pad_, at_.y + pad_}, width_ - 2 * pad_, most_);
+    list->AddRectFilled(at_, {at_.x + width_, bottom}, theme_.inset);
+    list->AddRectFilled({at_.x, bottom - line}, {at_.x + width_, bottom}, theme_.inset_border);
+    draw_verdict({panel_, &theme_}, {at_.x + pad, at_.y + pad}, width_ - 2 * pad, rows_);
   }
 
  private:
-  const View& view_;
+  static float pad_of(const Theme& theme) { return std::round(8 * theme.scale); }
+  /// Takes the largest text that fits `room`, from that of the page on; the smallest where none does, and returns false.
+  bool choose(VerdictRows rows, float room) {
+    rows_ = rows;
+    const ReadingSize largest = panel_.workspace->present ? lesson_place().size : ReadingSize::usual;
+    for (auto size = static_cast<int>(largest); size >= 0; --size) {
+      theme_ = reading_theme(*panel_.theme, static_cast<ReadingSize>(size));
+      const float pad = pad_of(theme_);
+      height_ = verdict_height({panel_, &theme_}, width_ - 2 * pad, rows_) + pad;
+      if (height_ <= room) return true;
+    }
+    return false;
+  }
+
+  const View& panel_;
+  Theme theme_;
+  VerdictRows rows_ = VerdictRows::telling;
   ImVec2 at_;
-  float pad_ = 0, width_ = 0, most_ = 0;
+  float width_ = 0, height_ = 0;
 };
 
 /// Scrolls an answer that has just come into sight, with its question. Where there is no room for both, the question and what came
 /// of the answer are pinned, and the words after them follow.
-void follow_answer(const View& view, LessonPlace& place, const AnsweredBox& box) {
-  const float margin = std::round(8 * view.theme->scale), room = ImGui::GetWindowHeight(), scroll = ImGui::GetScrollY();
+void follow_answer(const View& panel, LessonPlace& place, const AnsweredBox& box) {
+  const float margin = std::round(8 * panel.theme->scale), room = ImGui::GetWindowHeight(), scroll = ImGui::GetScrollY();
   const float to_screen = ImGui::GetWindowPos().y - scroll;
   const bool fits = box.bottom - box.top + 2 * margin <= room;
-  const float top = fits ? box.top - margin : box.words - PinnedVerdict(view).height();
+  const float top = fits ? box.top - margin : box.words - PinnedVerdict(panel).height();
   const float wanted = std::floor(std::min(top - to_screen, box.bottom - to_screen + margin - room));
   if (place.followed < 0 || wanted <= place.followed) return;
   place.followed = wanted;
   if (wanted > scroll) ImGui::SetScrollY(wanted);
 }
 
-/// Keeps the question and what came of the answer in sight while the words after them are read. Returns the height that it covers.
-float keep_in_sight(const View& view, const AnsweredBox& box) {
-  const float top = ImGui::GetWindowPos().y;
-  const PinnedVerdict pinned(view);
-  if (box.top >= top || box.bottom <= top + pinned.height()) return 0;
+/// Keeps the question and what came of the answer in sight while the words after them are read. Returns the height that it needs.
+float keep_in_sight(const View& panel, LessonPlace& place, const AnsweredBox& box) {
+  const PinnedVerdict least(panel);
+  const float top = ImGui::GetWindowPos().y, bottom = top + least.height();
+  if (box.bottom <= bottom) return 0;
+  constexpr float rounding = 1;  // of a scroll
+  const bool reads_words = box.words <= bottom + rounding;
+  // A curve in the column is what the words speak of: it scrolls away as they come.
+  const bool has_curve = question_of(panel).kind == QuestionKind::draw && !draws_curve_in_middle(panel);
+  if (box.question >= top || (has_curve && !reads_words)) return least.height();
+  const PinnedVerdict pinned = reads_words ? least : PinnedVerdict(panel, box.words - top);
   pinned.draw();
-  return pinned.height();
+  place.pinned = pinned.height();
+  return least.height();
 }
 
 void draw_retry(const Theme& theme, Commands& commands, LessonKeys& keys) {
@@ -261,8 +286,8 @@ void draw_retry(const Theme& theme, Commands& commands, LessonKeys& keys) {
   if (clicked || keys.entered()) commands.push(RetryLesson{});
 }
 
-/// Returns the height of what is pinned over the text.
-float draw_page(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place) {
+/// Returns the height that what is pinned over the text needs. `panel` is `view` with the theme of the panels.
+float draw_page(const View& view, const View& panel, Commands& commands, LessonKeys& keys, LessonPlace& place) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const LessonPage& page = lesson.lesson->pages[lesson.page];
@@ -279,8 +304,9 @@ float draw_page(const View& view, Commands& commands, LessonKeys& keys, LessonPl
     if (lesson.answer == nullptr) {
       draw_question(view, commands, question_draft(), keys);
     } else {
+      const float question = ImGui::GetCursorScreenPos().y;
       draw_answered(view);
-      answered.emplace(AnsweredBox{box.at.y, ImGui::GetCursorScreenPos().y, 0});
+      answered.emplace(AnsweredBox{box.at.y, question, ImGui::GetCursorScreenPos().y, 0});
       draw_reason(view, terms);
       gap(theme, 2);
       divider(theme);
@@ -288,12 +314,12 @@ float draw_page(const View& view, Commands& commands, LessonKeys& keys, LessonPl
     }
     end_box(theme, box, lesson.answer == nullptr ? theme.accent : theme.inset_border);
     if (answered) answered->bottom = ImGui::GetCursorScreenPos().y;
-    if (answered) follow_answer(view, place, *answered);
+    if (answered) follow_answer(panel, place, *answered);
     if (answered && !view.workspace->present) draw_retry(theme, commands, keys);
     gap(theme, 4);
   }
   if (page.task && !lesson.locked) draw_task(view, commands, keys);
-  return answered ? keep_in_sight(view, *answered) : 0;
+  return answered ? keep_in_sight(panel, place, *answered) : 0;
 }
 
 /// A button of "the way" that cannot be used now is faint.
@@ -445,7 +471,7 @@ void draw_head(const View& view, Commands& commands, bool ended) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float width = ImGui::GetContentRegionAvail().x, button = std::round(22 * theme.scale);
+  const float width = ImGui::GetContentRegionAvail().x, button = PageMeasures(theme).title;
   draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {at, {at.x + width - button, at.y + button}}, theme.text_faint,
             lesson.lesson->title);
   const Rect close = {{at.x + width - button, at.y}, {at.x + width, at.y + button}};
@@ -508,15 +534,15 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
   state.showed_end = ended;
 
   ImGui::PushFont(theme.ui);
-  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, std::round(5 * theme.scale)});
+  const PageMeasures of(theme);
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, of.between});
   draw_head(view, commands, ended);
   const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
   LessonKeys keys(state.focus, theme, !popup && !view.workspace->help && !view.lecture->asking, lesson.locked);
-  const float told = view.workspace->present ? std::round(theme.ui_small->FontSize * 1.3F) : 0;
-  const float way = std::round(26 * theme.scale) + std::round(10 * theme.scale) + told;
+  const float told = view.workspace->present ? of.told : 0;
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav;
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {std::round(2 * theme.scale), std::round(4 * theme.scale)});
-  if (ImGui::BeginChild("page", {0, std::max(40.0F, ImGui::GetContentRegionAvail().y - way)},
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {of.side, of.edge});
+  if (ImGui::BeginChild("page", {0, std::max(40.0F, ImGui::GetContentRegionAvail().y - of.way - told)},
                         ImGuiChildFlags_AlwaysUseWindowPadding, flags)) {
     constexpr float beyond_any_text = 1e6F;
     if (turned) {
@@ -525,14 +551,15 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
     }
     if (place.from_behind) ImGui::SetScrollY(beyond_any_text);  // in every frame: figures that come make the text longer
     if (const auto wanted = std::exchange(place.wanted, std::nullopt)) ImGui::SetScrollY(*wanted);
-    float pinned = 0;
+    place.pinned = 0;
+    float covered = 0;
     if (ended)
       draw_end(view, commands, keys, place);
     else
-      pinned = draw_page(view, commands, keys, place);
+      covered = draw_page(view, shown, commands, keys, place);
     place.scroll = ImGui::GetScrollY();
     place.most = ImGui::GetScrollMaxY();
-    place.seen = ImGui::GetWindowHeight() - pinned;
+    place.seen = ImGui::GetWindowHeight() - covered;
     place.frame = ImGui::GetFrameCount();
   }
   ImGui::EndChild();

@@ -13,20 +13,11 @@ namespace tilescope {
 struct LessonPlace {
   std::string ended;            // the lesson whose end is shown, by its id
   float scroll = 0, most = 0;   // of the text
-  float seen = 0;               // height of the part that is on screen, below what is pinned over it
+  float pinned = 0;             // height of what is pinned over it
+  float seen = 0;               // height of the part that is on screen, below what is pinned or may be after the next scroll
   int frame = -1;               // that drew it last
   std::optional<float> wanted;  // scroll of the next frame
   bool from_behind = false;     // the page was turned to from the one after it, and stands at its end
-  /// What the size of presented text is chosen for.
-  struct Sized {
-    const Lesson* lesson = nullptr;
-    std::size_t page = 0;
-    const PageFigures* figures = nullptr;
-    bool locked = false;
-    float width = 0, height = 0;  // of the window
-    bool operator==(const Sized&) const = default;
-  };
-  Sized sized;
   ReadingSize size = ReadingSize::reading;  // of the text, presented
   float followed = -1;                      // the scroll that last brought the answer into view; below 0: none is to be
 };

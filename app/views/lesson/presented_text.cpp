@@ -8,6 +8,7 @@
 
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_runs.h"
+#include "app/views/lesson/page_measures.h"
 #include "app/views/lesson/prose_text.h"
 #include "app/views/lesson/question.h"
 
@@ -19,11 +20,11 @@ float page_height(const View& view, float width) {
   const Theme& theme = *view.theme;
   const LessonPage& page = view.lesson.lesson->pages[view.lesson.page];
   const ExpressionValues* values = view.lesson.figures != nullptr ? &view.lesson.figures->shown : nullptr;
-  const float between = std::round(5 * theme.scale), gap = std::round(4 * theme.scale) + between,
-              pad = std::round(10 * theme.scale);
-  float height = 2 * std::round(4 * theme.scale);
-  if (!page.prose.empty()) height += prose_height(theme, page.prose, values, width) + between + gap;
-  if (page.ask) height += pad + question_height(view, width - 2 * pad) + pad + 1 + between + gap;
+  const PageMeasures of(theme);
+  const float below = of.between + of.gap + of.between;
+  float height = 2 * of.edge;
+  if (!page.prose.empty()) height += prose_height(theme, page.prose, values, width) + below;
+  if (page.ask) height += of.pad + question_height(view, width - 2 * of.pad) + of.pad + 1 + below;
   return height;
 }
 
@@ -33,18 +34,17 @@ float answer_height(const View& view, float width) {
   const LessonPage& page = view.lesson.lesson->pages[view.lesson.page];
   if (!page.ask) return 0;
   const ExpressionValues* values = view.lesson.figures != nullptr ? &view.lesson.figures->revealed : nullptr;
-  const float pad = std::round(10 * theme.scale);
-  return question_height(view, width - 2 * pad) + prose_height(theme, page.reveal->say, values, width - 2 * pad) + 4 * pad;
+  const PageMeasures of(theme);
+  const float inside = width - 2 * of.pad;
+  return question_height(view, inside) + prose_height(theme, page.reveal->say, values, inside) + 4 * of.pad;
 }
 
 /// What stands above and below the page.
 float around_page(const View& view, float width) {
   const Theme& theme = *view.theme;
-  const float between = std::round(5 * theme.scale);
-  const float head = std::round(22 * theme.scale) + std::max(3.0F, std::round(4 * theme.scale)) + std::round(2 * theme.scale) +
-                     wrapped_height(theme.heading, view.lesson.lesson->pages[view.lesson.page].title, width) + 4 * between;
-  const float way = std::round(26 * theme.scale) + std::round(10 * theme.scale) + std::round(theme.ui_small->FontSize * 1.3F);
-  return head + way;
+  const PageMeasures of(theme);
+  const float title = wrapped_height(theme.heading, view.lesson.lesson->pages[view.lesson.page].title, width);
+  return of.title + of.progress + of.below_progress + title + 4 * of.between + of.way + of.told;
 }
 
 /// Whether the page shows the stage of a run that has not begun.
@@ -70,7 +70,7 @@ PresentedText fitting(const View& view, const Theme& theme, float width, float h
       const Rect column = present_lesson_layout(width, height, theme.scale, {.lesson_share = share}).lesson;
       const float inside = column.width() - 2 * theme.padding;
       const float room = column.height() - 2 * theme.padding - around_page(shown, inside);
-      const float text = inside - 2 * std::round(2 * used.scale);
+      const float text = inside - 2 * PageMeasures(used).side;
       // Larger words break lines where the estimate does not: a line is spare.
       const float spare = size != ReadingSize::usual ? std::round(1.3F * used.ui->FontSize) : 0;
       const bool answer_fits = size != ReadingSize::lecture || waits || answer_height(shown, text) <= room;
@@ -82,12 +82,12 @@ PresentedText fitting(const View& view, const Theme& theme, float width, float h
 
 }  // namespace
 
-PresentedText presented_text(const View& view, const Theme& theme, float width, float height, float chosen,
-                             std::optional<ReadingSize> kept) {
+PresentedText presented_text(const View& view, const Theme& theme, const Theme& plain, float width, float height) {
   constexpr std::array all = {ReadingSize::lecture, ReadingSize::reading, ReadingSize::usual};
-  // Text of the default size in this window fits as text of the chosen size does in one that is larger by as much.
-  const ReadingSize size = kept ? *kept : fitting(view, theme, width * chosen, height * chosen, all).size;
-  return fitting(view, theme, width, height, std::array{size});
+  // Fonts are rounded to pixels: what fits at the default size is measured with the fonts of that size, not with others in a window
+  // that is larger by as much.
+  const PresentedText usual = fitting(view, plain, width, height, all);
+  return plain.scale == theme.scale ? usual : fitting(view, theme, width, height, std::array{usual.size});
 }
 
 }  // namespace tilescope

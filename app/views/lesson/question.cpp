@@ -18,6 +18,7 @@
 #include "app/ui/say.h"
 #include "app/views/keys.h"
 #include "app/views/lesson/figure_words.h"
+#include "app/views/lesson/page_measures.h"
 #include "app/views/lesson/prose_text.h"
 #include "sim/analysis/format.h"
 
@@ -257,6 +258,7 @@ void draw_number(const View& view, Commands& commands, QuestionDraft& draft, Les
   const LessonQuestion& ask = question_of(view);
   const std::string unit = unit_label(ask.unit);
   const float label = unit.empty() ? 0 : text_width(theme.ui, unit) + theme.gap;
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, PageMeasures(theme).field);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = std::min(ImGui::GetContentRegionAvail().x - label, std::round(190 * theme.scale));
   const Rect rect = {at, {at.x + width, at.y + ImGui::GetFrameHeight()}};
@@ -285,6 +287,7 @@ void draw_number(const View& view, Commands& commands, QuestionDraft& draft, Les
     ImGui::AlignTextToFramePadding();
     text_item(theme.ui, theme.text_dim, unit);
   }
+  ImGui::PopStyleVar();
   if (!draft.typed.empty() && !typed_quantity(draft.typed, ask.unit))
     wrapped_text(
         theme.ui_small, theme.bad,
@@ -412,18 +415,19 @@ void draw_ordered(const View& view) {
 // --- the verdict in few lines -----------------------------------------------------------------------------------------------
 
 /// The chosen option, and the right one; of an order all.
-std::vector<OptionRow> verdict_rows(const View& view) {
+std::vector<OptionRow> verdict_rows(const View& view, VerdictRows shown) {
   const LessonQuestion& ask = question_of(view);
   if (ask.kind == QuestionKind::order) return ordered_rows(view);
   std::vector<OptionRow> rows;
   if (ask.kind != QuestionKind::choice && ask.kind != QuestionKind::point) return rows;
   const int right = view.lesson.figures != nullptr ? right_option(ask, *view.lesson.figures) : -1;
   for (int i = 0; i < static_cast<int>(ask.options.size()); ++i)
-    if (i == right || is_chosen(view, i)) rows.push_back(answered_row(view, i));
+    if (shown == VerdictRows::all || i == right || is_chosen(view, i)) rows.push_back(answered_row(view, i));
   return rows;
 }
 
-std::vector<std::pair<std::string, ImU32>> verdict_lines(const View& view) {
+/// The own number and the right one, on one line if it has room for both, and what came of the answer.
+std::vector<std::pair<std::string, ImU32>> verdict_lines(const View& view, float width) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
   const PageFigures* figures = view.lesson.figures;
@@ -432,33 +436,20 @@ std::vector<std::pair<std::string, ImU32>> verdict_lines(const View& view) {
   if (figures == nullptr || (ask.kind != QuestionKind::number && ask.kind != QuestionKind::draw)) return lines;
   const bool right = answer.given && is_right(ask, answer, *figures);
   if (ask.kind == QuestionKind::number) {
-    std::string both;
-    if (answer.given) both = fmt::format("{}: {}   ", tr("Your answer"), figure_words(answer.number, ask.unit));
-    both += fmt::format("{}: {}", is_computed(ask.answer.text) ? tr("Computed") : tr("Simulated"),
-                        figure_words(figures->answer, ask.unit));
-    lines.emplace_back(both, theme.text);
+    const char* const name = is_computed(ask.answer.text) ? tr("Computed") : tr("Simulated");
+    std::string own, right_one = fmt::format("{}: {}", name, figure_words(figures->answer, ask.unit));
+    if (answer.given) own = fmt::format("{}: {}", tr("Your answer"), figure_words(answer.number, ask.unit));
+    if (const std::string both = own + "   " + right_one; !own.empty() && text_width(theme.ui_bold, both) <= width)
+      right_one = both;
+    else if (!own.empty())
+      lines.emplace_back(own, theme.text);
+    lines.emplace_back(right_one, theme.text);
   }
   if (!answer.given) return lines;
   lines.emplace_back(ask.kind == QuestionKind::draw ? curve_verdict_words(view)
                                                     : verdict_words(answer.number, figures->answer, right, ask.unit, ask.tolerance),
                      right ? theme.good : theme.bad);
   return lines;
-}
-
-struct VerdictLayout {
-  float question = 0, height = 0, between = 0;  // question 0: it has no room
-};
-
-VerdictLayout lay_out_verdict(const View& view, float width, float most) {
-  const Theme& theme = *view.theme;
-  VerdictLayout out;
-  out.between = std::round(5 * theme.scale);
-  for (const OptionRow& row : verdict_rows(view)) out.height += lay_out_option(view, row, width).height + out.between;
-  for (const auto& [text, color] : verdict_lines(view)) out.height += wrapped_height(theme.ui_bold, text, width) + out.between;
-  const float question = prose_height(theme, question_of(view).question, values_of(view), width) + out.between;
-  if (out.height + question <= most) out.question = question;
-  out.height += out.question;
-  return out;
 }
 
 std::optional<LessonAnswer> answer_of(const LessonQuestion& ask, const QuestionDraft& draft) {
@@ -545,13 +536,14 @@ void draw_question(const View& view, Commands& commands, QuestionDraft& draft, L
 float question_height(const View& view, float width) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
-  const float between = std::round(5 * theme.scale);  // below each item
+  const PageMeasures of(theme);
+  const float between = of.between;
   float height = prose_height(theme, ask.question, values_of(view), width) + between;
   const auto hint = [&](const char* text) { height += wrapped_height(theme.ui_small, text, width) + between; };
   if (ask.kind == QuestionKind::order) hint(tr("Drag the rows, or press Enter on one and move it with ↑ and ↓."));
   if (ask.kind == QuestionKind::draw) hint(tr("Drag the points. By keyboard: ← → choose one, ↑ ↓ move it."));
   if (ask.kind == QuestionKind::draw) height += curve_height(view, width) + between;
-  if (ask.kind == QuestionKind::number) height += theme.ui->FontSize + 2 * ImGui::GetStyle().FramePadding.y + between;
+  if (ask.kind == QuestionKind::number) height += theme.ui->FontSize + 2 * of.field.y + between;
   const OptionSizes sizes = option_sizes(theme);
   const float before = sizes.lead + (ask.kind == QuestionKind::point ? sizes.swatch + sizes.pad : 0);
   const auto across = static_cast<std::size_t>(options_across(ask));
@@ -559,7 +551,7 @@ float question_height(const View& view, float width) {
   if (ask.kind != QuestionKind::number && ask.kind != QuestionKind::draw)
     for (std::size_t i = 0; i < ask.options.size(); i += across)
       height += prose_height(theme, ask.options[i], values_of(view), each) + sizes.pad + between;
-  return height + std::round(theme.scale) + between + std::round(26 * theme.scale) + between;
+  return height + std::round(theme.scale) + between + of.button + between;
 }
 
 void draw_answered(const View& view) {
@@ -583,24 +575,24 @@ void draw_answered(const View& view) {
   }
 }
 
-float verdict_height(const View& view, float width, float most) {
-  return lay_out_verdict(view, width, most).height;
+float verdict_height(const View& view, float width, VerdictRows rows) {
+  const Theme& theme = *view.theme;
+  const float between = PageMeasures(theme).between;
+  float height = prose_height(theme, question_of(view).question, values_of(view), width) + between;
+  for (const OptionRow& row : verdict_rows(view, rows)) height += lay_out_option(view, row, width).height + between;
+  for (const auto& [text, color] : verdict_lines(view, width)) height += wrapped_height(theme.ui_bold, text, width) + between;
+  return height;
 }
 
-void draw_verdict(const View& view, ImVec2 at, float width, float most) {
+void draw_verdict(const View& view, ImVec2 at, float width, VerdictRows rows) {
   const Theme& theme = *view.theme;
-  const LessonQuestion& ask = question_of(view);
+  const float between = PageMeasures(theme).between;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const VerdictLayout parts = lay_out_verdict(view, width, most);
-  float y = at.y;
-  if (parts.question > 0) {
-    draw_prose_at(list, theme, ask.question, values_of(view), at, width, theme.text_dim);
-    y += parts.question;
-  }
-  for (const OptionRow& row : verdict_rows(view)) y = draw_option_at(view, row, {at.x, y}, width).max.y + parts.between;
-  for (const auto& [text, color] : verdict_lines(view)) {
+  float y = at.y + between + draw_prose_at(list, theme, question_of(view).question, values_of(view), at, width, theme.text_dim);
+  for (const OptionRow& row : verdict_rows(view, rows)) y = draw_option_at(view, row, {at.x, y}, width).max.y + between;
+  for (const auto& [text, color] : verdict_lines(view, width)) {
     draw_wrapped(list, theme.ui_bold, {at.x, y}, color, text, width);
-    y += wrapped_height(theme.ui_bold, text, width) + parts.between;
+    y += wrapped_height(theme.ui_bold, text, width) + between;
   }
 }
 

@@ -34,11 +34,12 @@ void draw_question(const View& view, Commands& commands, QuestionDraft& draft, L
 float question_height(const View& view, float width);
 /// Adds the question with the own answer and the simulated one.
 void draw_answered(const View& view);
-/// Draws, in few lines, the question and what came of the answer: for a text that has scrolled away from both. Adds no item. Where
-/// it would be higher than `most`, the question stays out.
-void draw_verdict(const View& view, ImVec2 at, float width, float most);
+/// The options of a verdict: all, or those that tell what came of the answer.
+enum class VerdictRows { all, telling };
+/// Draws, in few lines, the question and what came of the answer: for a text that has scrolled away from both. Adds no item.
+void draw_verdict(const View& view, ImVec2 at, float width, VerdictRows rows);
 /// Returns its height.
-float verdict_height(const View& view, float width, float most);
+float verdict_height(const View& view, float width, VerdictRows rows);
 
 /// True while the field of an answer has the keyboard and is empty. No number begins with a letter, so letters are the window's
 /// then.

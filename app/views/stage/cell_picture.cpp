@@ -76,7 +76,7 @@ struct PictureMaker {
   const CellValues& values;
   const Theme& theme;
   const StageMetrics& metrics;
-  Tensor tensor = tensor_of(box.chip_tile);
+  Tensor tensor = values.tensor ? values.tensor : tensor_of(box.chip_tile);
   HeatScale scale = HeatScale(box.chip_tile, values.now.get(), values.before.get());
   int rows_a_cell = values_a_cell(box.rows, box.shown_rows), cols_a_cell = values_a_cell(box.cols, box.shown_cols);
   ImU32 nothing = with_alpha(theme.text_faint, 0.10F);

@@ -18,6 +18,7 @@ struct CellValues {
   float blend = 1;                            // 0 shows `before`, 1 `now`
   /// Rescaling: each row drains from full to this factor.
   std::shared_ptr<const Matrix> drain, drain_too;
+  Tensor tensor = {};  // of which they are, which gives the colour
   bool operator==(const CellValues&) const = default;
 };
 

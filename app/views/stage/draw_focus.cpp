@@ -121,8 +121,16 @@ bool may_be_made_of(const StageContext& context, ChipTile chip_tile, OpKind kind
   return made == all.end() || (means(made->src[0], first) && (second == first || means(made->src[1], second)));
 }
 
-/// Returns the on-chip tile's name, with its formula if there is room and the program makes it so.
+/// Returns what a tile in registers holds at the step.
+HeldValues held_in(const StageContext& context, const ChipTileBox& box) {
+  const HeldValues& held = context.cache.held[box.chip_tile.index()];
+  return held.tensor ? held : HeldValues{std::string(to_string(box.chip_tile)), tensor_of(box.chip_tile)};
+}
+
+/// Returns the name of what a tile in registers holds, with its formula if there is room and the program makes it so.
 std::string chip_tile_label(const StageContext& context, const ChipTileBox& box) {
+  const std::string name = held_in(context, box).name;
+  if (name != to_string(box.chip_tile)) return formula_text(name);
   std::string longer;
   if (box.chip_tile.is(Meaning::score)) {
     if (may_be_made_of(context, box.chip_tile, OpKind::matmul, Meaning::query, Meaning::key)) longer = "S = τ Q Kᵀ";
@@ -134,13 +142,15 @@ std::string chip_tile_label(const StageContext& context, const ChipTileBox& box)
     if (may_be_made_of(context, box.chip_tile, OpKind::matmul, Meaning::probability, Meaning::value)) longer = "O = Σ P V";
   }
   if (!longer.empty() && text_width(context.theme.ui_small, longer) <= box.label.width()) return longer;
-  return formula_text(to_string(box.chip_tile));
+  return formula_text(name);
 }
 
 void tip_value(StageContext& context, const ChipTileBox& box, int row, int col) {
   const auto found = context.cache.pictures.find(static_cast<int>(&box - context.layout().chip_tiles.data()));
   const Matrix* matrix = found == context.cache.pictures.end() ? nullptr : found->second.values.now.get();
-  std::string title(to_string(box.chip_tile));
+  const HeldValues held =
+      box.shared ? HeldValues{std::string(to_string(box.chip_tile)), tensor_of(box.chip_tile)} : held_in(context, box);
+  std::string title = held.name;
   title += box.cols > 1 ? say("[{}, {}]", std::to_string(row), std::to_string(col)) : say("[{}]", std::to_string(row));
   std::string body;
   if (matrix && row < matrix->rows && col < matrix->cols) {
@@ -166,7 +176,7 @@ void tip_value(StageContext& context, const ChipTileBox& box, int row, int col) 
   if (values > 1) body += say(tr("Each cell shows the largest of {} values"), std::to_string(values)) + "\n";
   body += say(tr("{} × {} in {}"), std::to_string(box.rows), std::to_string(box.cols),
               box.shared ? tr("shared memory") : tr("registers"));
-  context.tip(std::move(title), std::move(body), tensor_of(box.chip_tile));
+  context.tip(std::move(title), std::move(body), held.tensor);
 }
 
 void draw_empty_cells(StageContext& context, const ChipTileBox& box) {
@@ -190,7 +200,7 @@ void draw_picture(StageContext& context, const ChipTileBox& box) {
 
 void draw_register_tile(StageContext& context, const ChipTileBox& box) {
   const Theme& theme = context.theme;
-  const Tensor tensor = tensor_of(box.chip_tile);
+  const auto [name, tensor] = held_in(context, box);
   draw_picture(context, box);
   const bool stacked = context.layout().stacked;
   Rect label = box.label;
@@ -210,7 +220,7 @@ void draw_register_tile(StageContext& context, const ChipTileBox& box) {
     context.cell = StageContext::Cell{box.chip_tile, row, col};
     if (box.rows > 1 && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SelectRow{row});
   } else if (context.hit(box.box)) {
-    context.tip(std::string(to_string(box.chip_tile)),
+    context.tip(name,
                 std::string(meaning_of(box.chip_tile)) + "\n" +
                     say(tr("{} × {} in {}"), std::to_string(box.rows), std::to_string(box.cols), tr("registers")),
                 tensor);

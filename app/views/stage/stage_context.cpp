@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string_view>
 
 namespace tilescope {
 
@@ -25,6 +27,7 @@ void forget_values(StageCache& cache) {
   cache.values_op = -2;
   cache.now = {};
   cache.before = {};
+  cache.held = {};
 }
 
 /// Keeps the previous plane until the next one's history arrives.
@@ -103,6 +106,28 @@ void update_stage_cache(StageContext& context, const Rect& area) {
   }
 }
 
+/// Returns what the tile holds after operation `op`, as the listing names it.
+HeldValues held_at(const StageContext& context, ChipTile tile, int op) {
+  HeldValues held{std::string(to_string(tile)), tensor_of(tile)};
+  const std::vector<Operation>& all = context.lane.operations->operations;
+  const auto begin = std::make_reverse_iterator(all.begin() + std::min(op + 1, static_cast<int>(all.size())));
+  const auto wrote = std::find_if(begin, all.rend(), [&](const Operation& o) { return o.dst == tile; });
+  if (wrote == all.rend() || (wrote->kind != OpKind::subtract_rows && wrote->kind != OpKind::multiply)) return held;
+  constexpr std::string_view equals = " = ";
+  const std::string_view formula = context.simulation().info->listing[wrote->line - 1U].formula;
+  const std::size_t at = formula.find(equals);
+  if (at == std::string_view::npos) return held;
+  if (wrote->kind == OpKind::subtract_rows) {
+    held.name = formula.substr(at + equals.size());
+    return held;
+  }
+  const Tensor own = held.tensor;
+  for (const Tensor tensor : context.simulation().program->tensors())
+    if (to_string(tensor) == formula.substr(0, at) && tensor->rows == own->rows && tensor->cols == own->cols)
+      held = {std::string(to_string(tensor)), tensor};
+  return held;
+}
+
 /// Caches the on-chip tiles' values at the step.
 void update_stage_values(StageContext& context) {
   StageCache& cache = context.cache;
@@ -120,6 +145,7 @@ void update_stage_values(StageContext& context) {
           one_group && op >= 0 && !is_shared(*context.lane.operations, tile) && is_left_over(*context.lane.operations, op, tile);
       cache.now[tile.index()] = left_over ? nullptr : history->value(tile, op);
       cache.before[tile.index()] = history->value(tile, history->before(op));
+      cache.held[tile.index()] = op >= 0 && !left_over ? held_at(context, tile, op) : HeldValues();
     }
   }
   const float blend = ease(static_cast<float>(context.view.playback.motion));
@@ -155,6 +181,7 @@ void update_stage_values(StageContext& context) {
     } else {
       values.before = values.now;
     }
+    if (!box.shared) values.tensor = cache.held[chip_tile].tensor;
     CachedPicture& cached = cache.pictures[static_cast<int>(i)];
     if (cached.picture.quads && cached.values == values) continue;
     cached.values = values;

@@ -34,6 +34,12 @@ struct OtherSm {
   std::string text;  // what it does, or waits for
 };
 
+/// What an on-chip tile holds at the step. An operation in place makes it something else than its name: dP − D, and then dS.
+struct HeldValues {
+  std::string name;
+  Tensor tensor;
+};
+
 /// Values derived from the view; each is rebuilt when its inputs change.
 struct StageCache {
   std::shared_ptr<const Simulation> simulation;
@@ -48,6 +54,7 @@ struct StageCache {
   std::shared_ptr<const BlockValues> values_of;
   int values_op = -2;
   std::array<std::shared_ptr<const Matrix>, most_chip_tiles> now, before;
+  std::array<HeldValues, most_chip_tiles> held;
   std::map<int, CachedPicture> pictures;               // by index of the on-chip tile box
   std::map<int, OtherSm> others;                       // by SM
   std::map<std::int32_t, BlockOperations> operations;  // by run, of the other SMs

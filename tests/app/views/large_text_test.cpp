@@ -1,9 +1,12 @@
 // Text made large in a small window: lanes keep their names, and what has no room is still led to.
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <imgui_internal.h>
 
 #include "app/model/lessons/lesson.h"
@@ -12,6 +15,7 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/short_line.h"
 #include "app/ui/text_record.h"
+#include "app/views/lesson/lesson_place.h"
 #include "app/views/timeline/timeline_marks.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/temporary_folder.h"
@@ -310,6 +314,42 @@ play = "none"
       CHECK(recording.text().find("dQ_acc") != std::string::npos);
     }
   }
+}
+
+TEST_CASE("large text: a presented page that is opened at a larger size has the class of text that it has at the default size") {
+  // Pages of more and more words: where the class changes, one word decides, and fonts are rounded to pixels.
+  std::string lesson = "```lesson\ntitle = \"Words\"\nminutes = 1\ngoal = \"You can read.\"\n```\n";
+  constexpr int pages = 40;
+  std::string words;
+  for (int page = 0; page < pages; ++page) {
+    words += page % 2 == 0 ? "FlashAttention moves fewer " : "bytes through the ";
+    lesson += fmt::format("\n## Page {}\n\n{}\n", page + 1, words);
+    if (page == 0) lesson += "\n```scene\nlink = \"step=4\"\nlook = [\"stage\"]\n```\n";
+    lesson +=
+        "\n```ask\nkind = \"choice\"\nquestion = \"Which moves more bytes over the whole run?\"\n"
+        "options = [\"The first of the two\", \"The second of the two\"]\nanswer = \"1\"\n```\n\n"
+        "```reveal\nsay = \"The first.\"\nplay = \"none\"\n```\n";
+  }
+  const TemporaryFolder folder;
+  Session::Start start = opening_start();
+  start.lessons = list_of_small_lesson(folder.file("00-small.en.md", lesson));
+  const auto script = WindowScript::open(std::move(start), 1280, 720);
+  if (script == nullptr) return;
+  script->command(SetPresent{true});
+  std::vector<ReadingSize> usual;
+  for (const float chosen : {1.0F, 1.1F, 1.21F}) {
+    CAPTURE(chosen);
+    script->command(OpenLesson{"00-small", 0});
+    script->frame().set_scale(1, chosen);
+    for (std::size_t page = 0; page < pages; ++page) {
+      CAPTURE(page);
+      script->command(OpenLesson{"00-small", page});
+      REQUIRE(script->view().lesson.page == page);
+      if (chosen == 1) usual.push_back(lesson_place().size);
+      CHECK(lesson_place().size == usual[page]);
+    }
+  }
+  CHECK(usual.front() != usual.back());
 }
 
 TEST_CASE("row of the softmax: in a low window its captions take fewer words, and none is cut") {

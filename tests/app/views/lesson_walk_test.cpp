@@ -1,4 +1,6 @@
 // A lesson by keyboard alone, in the window without a display: every kind of question, from the first page to the last.
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -333,39 +335,123 @@ TEST_CASE("lesson: presented, a long answer is scrolled into sight") {
   CHECK(window_text(*script).find("Page Down: the next page") != std::string::npos);
 }
 
-TEST_CASE("lesson: after a wrong answer whose words are long, the question, the own answer and the right one stay in sight") {
-  const TemporaryFolder folder;
+namespace {
+
+/// The small lesson with a third option on its first page, which is neither chosen nor right, and with many words after the answer.
+std::string lesson_with_long_words(std::string_view question) {
   std::string text = small_lesson;
-  const std::string_view say = "say = \"It ends at step {= step : number}.\"";
+  const auto replace = [&](std::string_view what, const std::string& with) { text.replace(text.find(what), what.size(), with); };
   std::string longer = "say = \"";
   for (int i = 0; i < 60; ++i) longer += "One more sentence for the class to read. ";
-  text.replace(text.find(say), say.size(), longer + "The end.\"");
+  replace("say = \"It ends at step {= step : number}.\"", longer + "The end.\"");
+  replace("Which moves more?", std::string(question));
+  replace("\"flash2\", \"standard\"", "\"flash2\", \"standard\", \"neither\"");
+  replace("standard.sm_to_l2\"]", "standard.sm_to_l2\", \"0\"]");
+  return text;
+}
+
+/// Opens it, and answers its first page wrongly.
+std::unique_ptr<WindowScript> open_answered(const std::string& path, bool present, float scale = 1) {
+  auto script = WindowScript::open(start_with(path), 1280, 720, scale);
+  if (script == nullptr) return nullptr;
+  script->command(OpenLesson{"00-small"});
+  script->command(SetPresent{present});
+  LessonAnswer wrong;
+  wrong.option = 0;
+  script->command(AnswerLesson{std::make_shared<const LessonAnswer>(wrong)});
+  return script;
+}
+
+const ImGuiWindow* page_of(WindowScript& script) {
+  script.frame().select();
+  for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
+    if (window->Active && std::string_view(window->Name).find("/page_") != std::string_view::npos) return window;
+  return nullptr;
+}
+
+/// The text at this height of the page; empty where there is none.
+std::string text_at(WindowScript& script, const ImGuiWindow& page, float y) {
+  std::string text;
+  for (float x = page.Pos.x + 14; x < page.Pos.x + page.Size.x; x += 24) {
+    script.hover(x, y);
+    if (const auto found = text_under_mouse()) text += found->text + "\n";
+  }
+  return text;
+}
+
+std::string pinned_text(WindowScript& script, const ImGuiWindow& page) {
+  std::string text;
+  for (float y = page.Pos.y + 4; y < page.Pos.y + lesson_place().pinned; y += 8) text += text_at(script, page, y);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("lesson: after a wrong answer whose words are long, the question, the own answer and the right one stay in sight") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("00-small.en.md", lesson_with_long_words("Which moves more?"));
   for (const bool present : {true, false}) {
     CAPTURE(present);
-    const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", text)), 1280, 720);
+    const auto script = open_answered(path, present);
     if (script == nullptr) return;
-    script->command(OpenLesson{"00-small"});
-    script->command(SetPresent{present});
-    LessonAnswer wrong;
-    wrong.option = 0;
-    script->command(AnswerLesson{std::make_shared<const LessonAnswer>(wrong)});
-    script->frame().select();
-    const ImGuiWindow* page = nullptr;
-    for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
-      if (window->Active && std::string_view(window->Name).find("/page_") != std::string_view::npos) page = window;
+    const ImGuiWindow* page = page_of(*script);
     REQUIRE(page != nullptr);
     REQUIRE(page->ScrollMax.y > 0);
-    if (present) script->press(ImGuiKey_PageDown);   // to the end of the words
-    CHECK(lesson_place().seen < page->Size.y - 60);  // something is pinned
-    std::string pinned;
-    for (float y = page->Pos.y + 4; y < page->Pos.y + page->Size.y - lesson_place().seen; y += 8)
-      for (float x = page->Pos.x + 14; x < page->Pos.x + page->Size.x; x += 24) {
-        script->hover(x, y);
-        if (const auto found = text_under_mouse()) pinned += found->text + "\n";
-      }
+    if (present) script->press(ImGuiKey_PageDown);  // to the end of the words
+    CHECK(lesson_place().pinned > 60);
+    const std::string pinned = pinned_text(*script, *page);
     CAPTURE(pinned);
     CHECK(pinned.find("moves") != std::string::npos);  // of the question
     CHECK(pinned.find("flash2") != std::string::npos);
+    CHECK(pinned.find("standard") != std::string::npos);
+    CHECK(pinned.find("neither") == std::string::npos);
+  }
+}
+
+TEST_CASE("lesson: what is pinned cuts no option, and none is lost before the words after them come up to it") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("00-small.en.md", lesson_with_long_words("Which moves more?"));
+  for (const bool present : {true, false}) {
+    CAPTURE(present);
+    const auto script = open_answered(path, present);
+    if (script == nullptr) return;
+    const ImGuiWindow* page = page_of(*script);
+    REQUIRE(page != nullptr);
+    int pinned_before_words = 0;
+    const float most = lesson_place().scroll;  // where the words have come up
+    for (float scroll = std::max(0.0F, most - 200); scroll <= most; scroll += 17) {
+      lesson_place().wanted = scroll;
+      script->settle();
+      CAPTURE(scroll);
+      if (lesson_place().pinned == 0) continue;
+      const std::string below = text_at(*script, *page, page->Pos.y + lesson_place().pinned + 2);
+      CAPTURE(below);
+      for (const char* option : {"flash2", "standard", "neither"}) CHECK(below.find(option) == std::string::npos);
+      if (pinned_before_words == 0 && pinned_text(*script, *page).find("neither") != std::string::npos) ++pinned_before_words;
+    }
+    CHECK(pinned_before_words > 0);
+  }
+}
+
+TEST_CASE("lesson: at a larger text size a long question stays in sight with what came of its answer") {
+  const TemporaryFolder folder;
+  const std::string path =
+      folder.file("00-small.en.md",
+                  lesson_with_long_words("Of the two programs that the text names, each with the same matrices, the same tile "
+                                         "and the same GPU: which moves more bytes between the L2 and the SMs, when the "
+                                         "bytes of both directions are added, from the first launch to the last one?"));
+  for (const bool present : {true, false}) {
+    CAPTURE(present);
+    const auto script = open_answered(path, present, 1.4F);
+    if (script == nullptr) return;
+    const ImGuiWindow* page = page_of(*script);
+    REQUIRE(page != nullptr);
+    if (present) script->press(ImGuiKey_PageDown);
+    REQUIRE(lesson_place().pinned > 0);
+    CHECK(lesson_place().pinned < 0.6F * page->Size.y);  // the words after the answer have room
+    const std::string pinned = pinned_text(*script, *page);
+    CAPTURE(pinned);
+    CHECK(pinned.find("between the L2 and the SMs") != std::string::npos);
     CHECK(pinned.find("standard") != std::string::npos);
   }
 }

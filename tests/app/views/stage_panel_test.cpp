@@ -15,6 +15,7 @@
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/softmax_row.h"
 #include "sim/programs/attention_tensors.h"
+#include "sim/programs/backward_tensors.h"
 #include "tests/app/run_simulation.h"
 #include "tests/app/views/lane_at.h"
 #include "tests/app/views/panel_screen.h"
@@ -336,6 +337,40 @@ TEST_CASE("stage panel: the copy of P that the next product reads is told from P
   CAPTURE(text);
   CHECK(text.find("P = exp(S − L)") != std::string::npos);
   CHECK(text.find("P (fp16)") != std::string::npos);
+}
+
+TEST_CASE("stage panel: a tile that is worked on in place is headed by what it holds: dP, dP − D, and then dS") {
+  PanelScreen screen({1600, 900});
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 8;
+  problem.head_dim = 4;
+  const auto simulation = run("flash2_backward", toy_gpu(), problem);
+  int seen = 0;
+  const auto count_of = [](const std::string& text, std::string_view name) {  // lines and columns that are this name
+    int count = 0;
+    for (std::size_t from = 0, end = 0; from <= text.size(); from = end + 1) {
+      end = std::min(text.find_first_of("\t\n", from), text.size());
+      count += text.substr(from, end - from) == name ? 1 : 0;
+    }
+    return count;
+  };
+  const LaneAt last(simulation, simulation->trace->step_count(simulation->trace->focused_sms().front()));
+  for (std::int64_t step = 1; step < last.lane.step_count; ++step) {
+    const LaneAt at(simulation, step);
+    if (at.lane.operation == nullptr || at.lane.operation->dst != tiles::d_p) continue;
+    screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
+    const TextRecording recording;
+    screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
+    const std::string text = recording.text();
+    CAPTURE(step);
+    CAPTURE(text);
+    const OpKind kind = at.lane.operation->kind;
+    CHECK((count_of(text, "dP − D") > 0) == (kind == OpKind::subtract_rows));
+    CHECK((count_of(text, "dP") > 0) == (kind == OpKind::matmul));
+    CHECK(count_of(text, "dS") >= (kind == OpKind::multiply ? 2 : 1));  // in registers, beside the buffer of the copy
+    ++seen;
+  }
+  CHECK(seen >= 3);
 }
 
 TEST_CASE(
