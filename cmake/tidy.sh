@@ -12,7 +12,7 @@ at_once=$([ $# -eq 0 ] && echo ON || echo OFF)
 cmake --preset release -B "$build" -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DTILESCOPE_CUDA=OFF -DCMAKE_UNITY_BUILD="$at_once" >"$build.log" 2>&1 ||
   { cat "$build.log" >&2; exit 1; }
 # Some files are written at build time. Their commands run alone: built as targets, they would compile all libraries before them.
-for made in app/shader_table.cpp app/validation_tables.cpp kernels/embedded_kernels.cpp sim/kernel_profiles.cpp sim/bank_counters.cpp sim/function_costs.cpp; do
+for made in app/shader_table.cpp app/validation_tables.cpp kernels/embedded_kernels.cpp sim/kernel_profiles.cpp sim/bank_counters.cpp sim/function_costs.cpp sim/flex_spills.cpp; do
   (cd "$build" && ninja -t commands -s "$made" | sh -e) >>"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
 done
 mapfile -t files < <(sed -nE 's#^ *"file": "'"$PWD"'/(.*\.c(pp|xx))",?$#\1#p' "$build/compile_commands.json" |

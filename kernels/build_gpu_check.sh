@@ -17,12 +17,13 @@ flags+=("-DTILESCOPE_CUDA_LIBRARY_DIR=\"$toolkit/lib64\"")
 
 sources=(kernels/device_cuda.cpp kernels/device_error.cpp kernels/kernel_table.cpp kernels/kernel_traffic.cpp kernels/lab/bench_library.cpp kernels/lab/record_probes.cpp kernels/lab/record_suite.cpp kernels/lab/stall_cycles.cpp tests/gpu/gpu_check.cpp
   sim/core/attention_problem.cpp sim/core/csv.cpp sim/core/element.cpp sim/core/mask.cpp sim/core/npy.cpp sim/reference/attention_reference.cpp sim/reference/reference_gradients.cpp sim/core/sentence.cpp sim/core/tensor.cpp sim/core/page_table.cpp sim/core/document.cpp sim/core/text.cpp
-  kernels/flex/flex.cpp kernels/flex/flex_text.cpp kernels/flex/nvrtc_library.cpp "$out/kernel_profiles.cpp" "$out/function_costs.cpp" "$out/embedded_kernels.cpp")
+  kernels/flex/flex.cpp kernels/flex/flex_text.cpp kernels/flex/nvrtc_library.cpp "$out/kernel_profiles.cpp" "$out/function_costs.cpp" "$out/flex_spills.cpp" "$out/embedded_kernels.cpp")
 run_time_sources=$(sed -n '/set(run_time_sources/,/)/p' kernels/CMakeLists.txt | grep -oE '(kernels|sim)/[a-z0-9_/]*\.[a-z]*' | paste -sd ';')
 cmake "-DOUTPUT=$out/embedded_kernels.cpp" "-DROOT=$root" "-DSOURCES=$run_time_sources" -P cmake/embed_kernels.cmake
 awk -f cmake/kernel_profiles.awk kernels/*/profile.toml >"$out/kernel_profiles.cpp"
 newest() { ls "kernels/lab/measured/h100-$1-"*.txt | sort | tail -n 1; }
-awk -f cmake/function_costs.awk "$(newest flex-functions)" "$(newest call-latency)" >"$out/function_costs.cpp"
+awk -f cmake/function_costs.awk "$(newest flex-functions)" >"$out/function_costs.cpp"
+awk -f cmake/flex_spills.awk kernels/flex/spills.txt >"$out/flex_spills.cpp"
 mapfile -t more < <(find kernels -name '*.cu' ! -path 'kernels/lab/*' ! -path 'kernels/calibrate/*' ! -name '*_default.cu' ! -path 'kernels/hopper_*' ! -name flash3_backward.cu ! -name hopper_plan.cu; ls kernels/measure/*.cpp sim/programs/*.cpp sim/masks/*.cpp sim/numerics/*.cpp)
 sources+=("${more[@]}")
 mapfile -t hopper < <(ls kernels/common/hopper_plan.cu kernels/hopper_*/*.cu kernels/flash3_backward/flash3_backward.cu | grep -v _default)  # need code for sm_90a

@@ -1,7 +1,8 @@
 // tilescope_flex_registers: compiles the flex kernels of a suite and prints the registers and the local memory of a thread. Local
 // memory is spilled registers. It needs NVRTC and no GPU.
 //
-//   tilescope_flex_registers FILE.txt [PART [CUBIN]]     PART: only lines that contain it; CUBIN: where the last one's code goes
+//   tilescope_flex_registers FILE.txt [PART [FOLDER]]     PART: only lines that contain it; FOLDER: gets the code of each kernel of
+//                                                        flex, KEY.cubin, once: kernels/lab/flex_spills.py reads it
 //   Exit codes: 0 all compiled, 1 some not, 2 the request was wrong.
 #include <elf.h>
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "kernels/flex/flex.h"
 #include "kernels/lab/read_suite.h"
 #include "sim/masks/mask_choice.h"
+#include "sim/programs/flex_spills.h"
 
 using namespace tilescope;
 
@@ -60,7 +62,7 @@ std::optional<FlexBase> base_of(std::string_view kernel) {
 
 int main(int argc, char** argv) {
   if (argc < 2 || argc > 4) {
-    fmt::print("usage: tilescope_flex_registers FILE.txt [PART [CUBIN]]\n");
+    fmt::print("usage: tilescope_flex_registers FILE.txt [PART [FOLDER]]\n");
     return 2;
   }
   const Result<std::vector<SuiteCase>> suite = read_suite(argv[1]);
@@ -76,6 +78,11 @@ int main(int argc, char** argv) {
     choice.presets = one.presets;
     AttentionProblem problem = one.problem;
     const Status settled = settle_masks(choice, problem);
+    std::string file;
+    if (argc > 3 && settled && *base == FlexBase::flash2) {
+      file = fmt::format("{}/{:016x}.cubin", argv[3], flex_kernel_key(problem, flex_kernel_tile(*base, problem)));
+      if (std::ifstream(file).good()) continue;
+    }
     const Result<FlexText> text = settled ? flex_text(*base, problem) : settled.error();
     const Result<std::string> cubin = text ? compile_flex(text->text, 9, 0) : text.error();
     if (!cubin) {
@@ -83,11 +90,11 @@ int main(int argc, char** argv) {
       ++failed;
       continue;
     }
-    if (argc > 3) std::ofstream(argv[3], std::ios::binary) << *cubin;
+    if (!file.empty()) std::ofstream(file, std::ios::binary) << *cubin;
     const Needs needs = needs_of(*cubin);
     ++compiled;
     spilled += needs.local_bytes > 0;
-    fmt::print("{:88} {:3} registers, {:4} bytes local\n", to_text(one), needs.registers, needs.local_bytes);
+    fmt::print("{:88} {:3} registers, {:4} bytes local {}\n", to_text(one), needs.registers, needs.local_bytes, file);
     std::fflush(stdout);
   }
   fmt::print("{} compiled, {} spill\n", compiled, spilled);

@@ -22,7 +22,7 @@ inline constexpr ElementCost causal_mask_cost = {.alu = 0.5 + 1};
 
 /// Returns whether the kernels compute a node for each element: it changes with the query and the key, or with the score.
 bool is_of_element(const ExprNode& node);
-/// Returns whether a node divides floats by what is the same for the whole block: the kernels then multiply.
+/// Returns whether a node divides floats by a constant: the kernels then multiply. They divide by what changes with the head.
 bool divides_by_constant(const Expression& expression, const ExprNode& node);
 
 /// Returns the sines and cosines of an element in groups that the kernels compute together: up to four of one operation, none of

@@ -107,7 +107,7 @@ class Flash2 final : public TileProgram {
     b.fill(Line::init, tiles::o, 0.0F);
     b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
     b.fill(Line::init, tiles::l, 0.0F);
-    const int moved = eighths_moved(tile_.block_q, out.iterations);
+    const int moved = in_eighths(moved_share(tile_.block_q, out.iterations));
     b.walk_keys(
         visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
         [&](const KeyTile& tile) { emit_pair(b, tile.partial, moved); });

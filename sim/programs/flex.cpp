@@ -3,8 +3,10 @@
 //
 //   l2_to_sm = B·Hq·(Nq·d + 2·Σᵢ Wᵢ·d)·e + lists + page table      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)
 //   Wᵢ: keys of the listed blocks of query tile i. A list is a count, in a sector of its own, and four bytes a block. A block of
-//   threads reads four bytes for each page from the first to the last that its query tile visits.
+//   threads reads four bytes for each page from the first to the last that its query tile visits. A kernel that spills registers
+//   stores them too: four bytes a thread for each word (flex_spills.h).
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -16,7 +18,9 @@
 #include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/flex_lists.h"
+#include "sim/programs/flex_spills.h"
 #include "sim/programs/kernel_needs.h"
+#include "sim/programs/moved_maxima.h"
 #include "sim/programs/online_softmax.h"
 #include "sim/programs/programs.h"
 
@@ -83,8 +87,15 @@ constexpr ListingLine listing[] = {
 
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
+/// The spilled registers. A word of every thread of a block has as many bytes as a number for each of its rows: as such it lies in
+/// the model's memory, so that all words of a block share those bytes.
+constexpr TensorSpec spills_spec{
+    .name = "spills", .meaning = Meaning::table, .index = tensor_index::spills, .cols = Axis::one, .type = DataType::fp32};
+constexpr Tensor spilled = spills_spec;
+constexpr std::int64_t flex_threads = 128, spilled_word_bytes = 4 * flex_threads, flex_warps = flex_threads / warp_lanes;
+
 /// Without a mask there are no lists: every tile is visited.
-Schema declared(const AttentionProblem& problem) {
+Schema declared(const AttentionProblem& problem, bool spills) {
   using namespace tensors;
   Schema schema = {.tensors = {q, k, v, s, p, o, lse, m, l},
                    .inputs = {q, k, v},
@@ -93,14 +104,17 @@ Schema declared(const AttentionProblem& problem) {
                              tiles::o, tiles::lse}};
   if (problem.has_mask()) add_lists(schema);
   if (problem.page_size > 0) add_page_table(schema);
+  if (spills) schema.tensors.push_back(spilled);
   return schema;
 }
 
 class Flex final : public TileProgram {
  public:
   Flex(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile, declared(problem)),
+      : TileProgram(problem, tile, declared(problem, flex_spills_of(problem, tile).any())),
         plan_(problem, tile, schema()),
+        spills_(flex_spills_of(problem, tile)),
+        moved_(plan_.grid),
         store_(kernel_profile("flash2").overhead("attention", "store", problem)) {
     if (problem.has_mask()) lists_.emplace(plan_.grid, tile);
     if (problem.score_change) cost_ = problem.score_change->cost();
@@ -127,14 +141,20 @@ class Flex final : public TileProgram {
     auto [visits, listed] = load_visits(b, {Line::load_counts, Line::load_lists}, lists_, grid, plane, i);
     out.iterations = static_cast<std::int32_t>(visits.size());
     if (plan_.pages && !visits.empty()) listed = load_pages(b, visits, listed);
-    if (!visits.empty()) b.load(Line::load_q, tiles::q);
+    if (!visits.empty()) {
+      b.load(Line::load_q, tiles::q);
+      spill(b, out, Line::load_q, spills_.of_block);
+    }
     b.fill(Line::init, tiles::o, 0.0F);
     b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
     b.fill(Line::init, tiles::l, 0.0F);
-    const int moved = eighths_moved(tile_.block_q, out.iterations);
+    const double moved = moved_.share(grid, plane, i, visits);
     b.walk_keys(
         visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
-        [&, listed = listed](const KeyTile& tile) { emit_pair(b, tile.partial, moved, listed); });
+        [&, listed = listed, first = visits.empty() ? -1 : visits.front().index](const KeyTile& tile) {
+          emit_pair(b, tile.partial, in_eighths(moved), listed);
+          if (spills_.any()) spill(b, out, Line::scores, spilled_words(plane, rows, tile, tile.index == first, moved));
+        });
     b.divide(Line::finish, tiles::o, tiles::l);
     if (visits.empty() && lists_) b.after_operation(listed);  // before the lengths arrive, nobody knows that the lists are empty
     b.log_sum_exp(Line::finish, tiles::lse, tiles::m, tiles::l);
@@ -165,6 +185,40 @@ class Flex final : public TileProgram {
     return b.load_after(Line::load_pages, paged::entries, listed);
   }
 
+  /// Stores `words` of every thread.
+  static void spill(BlockBuilder& b, BlockOperations& out, Line line, double words) {
+    if (words <= 0) return;
+    b.write(line, spilled, 0);
+    out.operations.back().bytes = std::llround(words * static_cast<double>(spilled_word_bytes));
+  }
+  /// Returns whether all blocks spill as many words: no mask, and none that the scores decide about.
+  bool blocks_spill_alike() const { return !problem_.has_mask() && spills_.of_rescaling == 0; }
+  /// Returns the words that a thread stores for a key tile, on average over the warps. `moved`: the share of the tiles in which a
+  /// maximum of a warp grows.
+  double spilled_words(std::int64_t plane, TileRange rows, const KeyTile& tile, bool is_first, double moved) const {
+    const double seen = spills_.of_sight == 0 ? 1 : seeing_share(plane, rows, tile);
+    double words = spills_.of_tile + seen * spills_.of_sight + moved * spills_.of_rescaling;
+    if (tile.partial) words += spills_.of_partial;
+    if (tile.partial && !is_first) words += spills_.of_columns * column_share();
+    if (!plan_.grid.is_whole(tile)) words += spills_.of_end;
+    return words;
+  }
+  /// Returns the share of the threads that compute what the mask needs of a key: one each.
+  double column_share() const { return std::min(1.0, static_cast<double>(tile_.block_kv) / flex_threads); }
+  /// Returns the share of the warps that see a key of the tile: the others skip the second product.
+  double seeing_share(std::int64_t plane, TileRange rows, const KeyTile& tile) const {
+    if (!tile.partial) return 1;
+    const std::int64_t each = tile_.block_q / flex_warps;
+    int seeing = 0;
+    for (std::int64_t first = 0; first < tile_.block_q; first += each) {
+      const TileRange own = {rows.first + first, std::clamp<std::int64_t>(rows.count - first, 0, each)};
+      // Rows behind the last query are computed as if they were there; the mask says the same of them as of the last one.
+      const TileRange looked = own.count > 0 ? own : TileRange{rows.end() - 1, 1};
+      seeing += plan_.grid.mask->tile(plane, looked, plan_.grid.keys(tile.index)) != TileVisibility::empty ? 1 : 0;
+    }
+    return static_cast<double>(seeing) / flex_warps;
+  }
+
   void emit_pair(BlockBuilder& b, bool masked, int moved, std::int32_t listed) const {
     b.load(Line::load_k, tiles::k, listed);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
@@ -176,13 +230,15 @@ class Flex final : public TileProgram {
   }
 
   BlockPlan plan_;
+  FlexSpills spills_;
+  MovedMaxima moved_;
   std::optional<FlexLists> lists_;  // none: no mask
   Overhead store_;                  // as in flash2, whose loop this is
   ScoreCost cost_;
 };
 
 std::optional<ClosedForm> Flex::closed_form() const {
-  if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
+  if (!head_tiles_are_whole(problem_, tile_) || (spills_.any() && !blocks_spill_alike())) return std::nullopt;
   const AttentionProblem& p = problem_;
   const std::int64_t row_bytes = p.head_dim * element_bytes(p.dtype);
   if (p.page_size * row_bytes % sector_size != 0) return std::nullopt;  // two pages share a sector
@@ -199,6 +255,13 @@ std::optional<ClosedForm> Flex::closed_form() const {
   if (p.page_size > 0) add_page_term(form, p, sums);
   add(tensors::o, Link::sm_to_l2, p.query_planes() * p.seq_q * row_bytes, "B·Hq·Nq·d·e");
   add(tensors::lse, Link::sm_to_l2, statistic_bytes(p, tile_, Crossings::once), "B·Hq·Nq·4");
+  if (spills_.any()) {
+    const TileGrid& grid = plan_.grid;
+    const int of_tile = spills_.of_tile + spills_.of_sight, of_end = p.seq_kv % tile_.block_kv != 0 ? spills_.of_end : 0;
+    add(spilled, Link::sm_to_l2,
+        p.query_planes() * grid.query_tiles * (spills_.of_block + of_end + of_tile * grid.key_tiles) * spilled_word_bytes,
+        fmt::format("B·Hq·⌈Nq/Br⌉·({} + {}·⌈Nk/Bc⌉)·{}", spills_.of_block + of_end, of_tile, spilled_word_bytes));
+  }
   form.flops = 4 * p.head_dim * sums.rows_keys;
   form.exps = sums.rows_keys * (1 + cost_.exps) + sums.rows_tiles;
   form.order = "Θ(N²d²/M)";

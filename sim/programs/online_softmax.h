@@ -10,14 +10,22 @@
 
 namespace tilescope {
 
-/// Estimates how often the kernel rescales O, in eighths: a warp skips it unless the maximum of one of its rows grew. With
-/// exchangeable scores, the maximum of the first j tiles lies in the j-th with probability 1 / j. Averaged over all `tiles`.
-inline int eighths_moved(std::int64_t block_q, std::int64_t tiles) {
+/// Returns the probability that the maximum of one of a warp's rows grows, if that of a row grows with `probability`.
+inline double some_row_moves(double probability, std::int64_t block_q) {
   constexpr double warps = 4;
   const double rows = std::max(1.0, static_cast<double>(block_q) / warps);
+  return 1 - std::pow(1 - probability, rows);
+}
+/// Estimates the share of `tiles` in which the kernel rescales O: a warp skips it unless the maximum of one of its rows grew. With
+/// exchangeable scores, the maximum of the first j tiles lies in the j-th with probability 1 / j.
+inline double moved_share(std::int64_t block_q, std::int64_t tiles) {
   double sum = 0;
-  for (std::int64_t j = 1; j <= tiles; ++j) sum += 1 - std::pow(1 - 1.0 / static_cast<double>(j), rows);
-  return tiles > 0 ? static_cast<int>(std::lround(8 * sum / static_cast<double>(tiles))) : 8;
+  for (std::int64_t j = 1; j <= tiles; ++j) sum += some_row_moves(1.0 / static_cast<double>(j), block_q);
+  return tiles > 0 ? sum / static_cast<double>(tiles) : 1;
+}
+/// Returns a share as BlockBuilder::executes() takes it.
+inline int in_eighths(double share) {
+  return static_cast<int>(std::lround(8 * share));
 }
 
 /// Slices in which P V consumes P: the kernel computes the exponentials of one while the products of the one before run. A tile of

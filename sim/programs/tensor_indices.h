@@ -41,6 +41,9 @@ enum : std::uint8_t {
 /// The counter of the persistent rungs of the ladder.
 enum : std::uint8_t { tickets = after_lists };
 
+/// The spilled registers of flex.
+enum : std::uint8_t { spills = after_lists };
+
 /// The gradients of captured tables in flex_backward, and their parts, by read.
 enum : std::uint8_t {
   table_gradients = after_lists,

@@ -53,7 +53,26 @@ TEST_CASE("element cost: functions cost what the machine code has, as counted") 
     CHECK(cost_of_score(score) == cost_of_score("tanh(score)"));  // the backward pass needs the value itself
   }
   CHECK(cost_of_score("20 * tanh((score + q) / 20)", true).fp32 == doctest::Approx(counted["softcap"].fp32 + 2));
-  CHECK(cost_of_score("1.0 / score") == ElementCost{counted["divide"].fp32, counted["divide"].alu, counted["divide"].special});
+}
+
+TEST_CASE("element cost: a division by a constant is a multiplication, and any other makes a warp wait, as measured") {
+  std::ifstream file(TILESCOPE_SOURCE_DIR "/kernels/lab/measured/h200-call-latency-2026-11-28.txt");
+  REQUIRE(file.good());
+  std::map<std::string, double> cycles;  // of a warp alone, by the sines, with "/" where a division follows
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name;
+    double alone = 0;
+    if (words >> name >> alone) cycles[name] = alone;
+  }
+  REQUIRE(cycles.contains("0/"));
+  const ElementCost divided = cost_of_score("1.0 / score");
+  CHECK(divided.in_calls == doctest::Approx(cycles["0/"] - cycles["0"]));
+  CHECK(divided.special > 1);
+  CHECK(divided.all() > 10);
+  CHECK(cost_of_score("score / (h + 1.0)") == divided);  // the text of the kernel has no reciprocal of what changes with the head
+  CHECK(cost_of_score("score / 3") == ElementCost{1, 0, 0});
+  CHECK(cost_of_score("score / (2.0 * H)") == ElementCost{1, 0, 0});
 }
 
 TEST_CASE("element cost: sines are computed up to four at a time") {
