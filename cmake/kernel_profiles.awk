@@ -1,6 +1,7 @@
 # Turns kernels/<id>/profile.toml into a C++ table: the rows that sim/programs/kernel_profile.h declares. Run at build time.
 #   awk -f kernel_profiles.awk kernels/*/profile.toml > kernel_profiles.cpp
-# Reads what kernels/lab/kernel_profile.py writes: tables in [[ ]], one "key = value" a line.
+# Reads what kernels/lab/kernel_profile.py writes: tables in [[ ]], one "key = value" a line. Rows of [[counted]] and [[overhead]] that
+# are of the same launch, operation and head dimension are one row: what a script counted, and what was read by hand.
 
 function fail(text) {
   print FILENAME ":" FNR ": " text > "/dev/stderr"
@@ -21,6 +22,7 @@ BEGIN {
   for (t = 1; t <= tables; ++t) {
     count = split(fields[table_names[t]], names, " ")
     for (i = 1; i <= count; ++i) known[table_names[t], names[i]] = 1
+    if (table_names[t] == "overhead") for (i = 1; i <= count; ++i) known["counted", names[i]] = 1
   }
   # Kept in the file for people, and for kernel_profile.py.
   for_people = " by_pipe code source "
@@ -29,24 +31,49 @@ BEGIN {
   print "\nnamespace tilescope {\n\nnamespace {\n"
 }
 
-function end_row(   text, inner, count, names, i) {
-  if (table == "") return
+# Returns the text of a row. `of` has its values, by `prefix` and field.
+function row_text(table, of, prefix,   text, inner, count, names, i, nested) {
   text = inner = ""
   count = split(fields[table], names, " ")
   for (i = 1; i <= count; ++i) {
     if (names[i] == "what") { inner = text; text = ""; nested = 1 }
-    if (names[i] in value) text = text (text == "" ? "" : ", ") "." names[i] " = " value[names[i]]
+    if ((prefix, names[i]) in of) text = text (text == "" ? "" : ", ") "." names[i] " = " of[prefix, names[i]]
   }
   if (nested) text = inner ", .what = {" text "}"
-  nested = 0
-  rows[table] = rows[table] "    {" text "},\n"
+  return "    {" text "},\n"
+}
+
+# Adds the values of a row of [[counted]] or [[overhead]] to those of its operation. A number that both give is an error.
+function add_overhead(   key, name) {
+  key = value["launch"] SUBSEP value["at"] SUBSEP ("head_dim" in value ? value["head_dim"] : "all")
+  if (!(key in place)) place[key] = ++places
+  for (name in value) {
+    if ((place[key], name) in merged && name != "launch" && name != "at" && name != "head_dim")
+      fail(name " of " value["at"] " is given twice")
+    merged[place[key], name] = value[name]
+  }
+}
+
+function end_row(   name) {
+  if (table == "") return
+  if (table == "counted" || table == "overhead") {
+    add_overhead()
+  } else {
+    for (name in value) own["row", name] = value[name]
+    rows[table] = rows[table] row_text(table, own, "row")
+  }
   split("", value)
+  split("", own)
   table = ""
 }
 
 function end_file(   t, name) {
   end_row()
   if (id == "") return
+  for (t = 1; t <= places; ++t) rows["overhead"] = rows["overhead"] row_text("overhead", merged, t)
+  split("", merged)
+  split("", place)
+  places = 0
   for (t = 1; t <= tables; ++t) {
     name = table_names[t]
     size = rows[name] == "" ? 0 : gsub(/\n/, "\n", rows[name])
@@ -67,7 +94,7 @@ FNR == 1 {
 /^\[\[[a-z]+\]\]$/ {
   end_row()
   table = substr($0, 3, length($0) - 4)
-  if (!(table in fields)) fail("there is no table " table)
+  if (!(table in fields) && table != "counted") fail("there is no table " table)
   next
 }
 /^[a-z_]+ = / {

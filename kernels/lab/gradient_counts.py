@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts the instructions of the loops of the backward kernels with mma.sync, for the overheads in kernels/*backward*/profile.toml.
+"""Counts the instructions of the loops of the backward kernels with mma.sync; kernel_profile.py writes them to kernels/*backward*/profile.toml.
 
 Usage: kernels/lab/gradient_counts.py [ID...]      all of them where no id is given; fp16
   Needs nvcc and cuobjdump (on PATH, or NVCC=... with cuobjdump beside it).
@@ -88,9 +88,56 @@ def kernels_asked_for(doc):
 
 def build_of(kernel, function):
     """Returns the match of a function's name: head dimension, and 1 where it has a mask. None if it is no fp16 build, or has the probe."""
-    if "Probe" in function or f"{kernel}_kernel" not in function:
+    if "5Probe" in function or f"{kernel}_kernel" not in function:
         return None
     return re.search(r"6__halfLi(\d+)E(?:[^b]*?Lb([01])E)?", function)
+
+
+def loop_of_step(code, all_loops, begin, end, halves):
+    """Returns the loop of one step: the two halves of the queries of a key tile have a loop of their own inside it."""
+    if not halves:
+        return begin, end
+    around = [l for l in all_loops if l[0] < begin and end < l[1] and count(code, l) == count(code, (begin, end))]
+    return min(around, key=lambda l: l[1] - l[0])
+
+
+def steps(kernel, nvcc, cuobjdump):
+    """Yields each loop of the fp16 builds without a probe, as one step executes it: its head dimension, mask, kind and counts."""
+    for name, code in functions(kernel, SOURCES[kernel], nvcc, cuobjdump):
+        shape = build_of(kernel, name)
+        if shape is None:
+            continue
+        dim, masked = int(shape[1]), shape[2] == "1"
+        warps = 8 if dim == 128 or kernel == "flash1_backward" else 4
+        all_loops = loops(code)
+        outer = [l for l in all_loops if not any(o != l and l[0] <= o[0] and o[1] <= l[1] and count(code, o) == count(code, l) for o in all_loops)]
+        for begin, end in outer:
+            # The two halves of the queries of a key tile, where d is 64 and dQ is left to others.
+            halves = count(code, (begin, end)) == 128 and kernel in ("flash2_backward_two_pass", "flex_backward")
+            whole = loop_of_step(code, all_loops, begin, end, halves)
+            weight = weights(code, *whole, [(begin, end)] if halves else [], 2 if halves else 1, warps)
+            pipes, words = collections.Counter(), collections.Counter()
+            for at, text in code:
+                if at in weight:
+                    pipes[profile.PIPE_OF.get(opcode(text), "other")] += weight[at]
+                    words["RED" if opcode(text) == "REDG" else opcode(text)] += weight[at]
+                    words["waits"] += weight[at] if "TRYWAIT" in text else 0
+            total = sum(pipes.values())
+            arithmetic, alu = counted(kernel, dim, words, warps)
+            yield dim, masked, "queries" if words["HMMA"] == 192 else "keys", {
+                "pipes": pipes, "words": words, "total": total, "beside": total - arithmetic, "alu": pipes["alu"] - alu}
+
+
+def rows(kernel, nvcc, cuobjdump):
+    """Returns the rows of [[counted]] in the profile of a kernel. A step that takes fewer instructions than the model counts has none."""
+    found = []
+    for dim, masked, kind, counts in steps(kernel, nvcc, cuobjdump):
+        beside = round(counts["beside"])
+        if masked or beside <= 0:
+            continue
+        at = "pair" if kernel == "flash1_backward" else "query_step" if kind == "queries" else "key_step"
+        found.append({"launch": "gradients", "at": at, "head_dim": dim, "instructions": beside, "alu": min(round(counts["alu"]), beside)})
+    return found
 
 
 def main():
@@ -98,37 +145,12 @@ def main():
     nvcc, cuobjdump, compiler = tools()
     print(f"{compiler}; instructions of a warp for a pair of tiles, fp16, no mask")
     for kernel in ids:
-        for name, code in functions(kernel, SOURCES[kernel], nvcc, cuobjdump):
-            shape = build_of(kernel, name)
-            if shape is None:
-                continue
-            dim, masked = int(shape[1]), shape[2] == "1"
-            warps = 8 if dim == 128 or kernel == "flash1_backward" else 4
-            all_loops = loops(code)
-            outer = [l for l in all_loops if not any(o != l and l[0] <= o[0] and o[1] <= l[1] and count(code, o) == count(code, l) for o in all_loops)]
-            for begin, end in outer:
-                products = count(code, (begin, end))
-                # The two halves of the queries of a key tile, where d is 64 and dQ is left to others.
-                halves = products == 128 and kernel in ("flash2_backward_two_pass", "flex_backward")
-                inner = [(begin, end)] if halves else []
-                whole = (begin, end)
-                if halves:
-                    around = [l for l in all_loops if l[0] < begin and end < l[1] and count(code, l) == products]
-                    whole = min(around, key=lambda l: l[1] - l[0])
-                weight = weights(code, *whole, inner, 2 if halves else 1, warps)
-                pipes, words = collections.Counter(), collections.Counter()
-                for at, text in code:
-                    if at in weight:
-                        pipes[profile.PIPE_OF.get(opcode(text), "other")] += weight[at]
-                        words["RED" if opcode(text) == "REDG" else opcode(text)] += weight[at]
-                        words["waits"] += weight[at] if "TRYWAIT" in text else 0
-                total, loads = sum(pipes.values()), words["LDSM"]
-                arithmetic, alu = counted(kernel, dim, words, warps)
-                kind = "queries" if words["HMMA"] == 192 else "keys"
-                print(f"{kernel:30} d {dim:3} {'mask' if masked else '    '} {kind:7} {total:6.0f}: {words['HMMA']:.0f} HMMA, {loads:.0f} LDSM, "
-                      f"{words['MUFU']:.0f} MUFU, {words['LDS']:.0f} LDS, {words['STS'] + words['STSM']:.0f} STS, {words['RED']:.0f} RED, "
-                      f"{words['waits']:.0f} mbarrier waits, {words['BAR']:.0f} barriers, {pipes['fp32']:.0f} fp32, {pipes['alu']:.0f} alu, {pipes['uniform']:.0f} uniform; "
-                      f"beside {total - arithmetic:.0f}, {pipes['alu'] - alu:.0f} on the ALU pipe")
+        for dim, masked, kind, counts in steps(kernel, nvcc, cuobjdump):
+            pipes, words = counts["pipes"], counts["words"]
+            print(f"{kernel:30} d {dim:3} {'mask' if masked else '    '} {kind:7} {counts['total']:6.0f}: {words['HMMA']:.0f} HMMA, {words['LDSM']:.0f} LDSM, "
+                  f"{words['MUFU']:.0f} MUFU, {words['LDS']:.0f} LDS, {words['STS'] + words['STSM']:.0f} STS, {words['RED']:.0f} RED, "
+                  f"{words['waits']:.0f} mbarrier waits, {words['BAR']:.0f} barriers, {pipes['fp32']:.0f} fp32, {pipes['alu']:.0f} alu, {pipes['uniform']:.0f} uniform; "
+                  f"beside {counts['beside']:.0f}, {counts['alu']:.0f} on the ALU pipe")
 
 
 def count(code, loop):

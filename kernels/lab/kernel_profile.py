@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes kernels/<id>/profile.toml from the compiled kernels: registers, shared memory, spills, stalls, instructions by pipe.
+"""Writes kernels/<id>/profile.toml from the compiled kernels: registers, shared memory, spills, stalls, instructions by pipe and of loops.
 
 Usage: kernel_profile.py [--check] [ID...]     all kernels where no id is given
   Needs nvcc (on PATH, or NVCC=...). With cuobjdump beside it, instructions are counted by pipe too; without it, the counts of
@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAGS = ["-std=c++20", "-O3", "-DNDEBUG", "-cubin"]
 MARK = "# Read by hand"
+COUNTED = "# Counted"
 
 # The launches of each kernel: name of the launch, name of the device function. A launch that belongs to another kernel is missing
 # here; the part read by hand names it.
@@ -235,7 +236,35 @@ def kept_pipes(text):
     return kept
 
 
-def profile_text(kernel, builds, compiler, before):
+def counted_rows(kernel, nvcc, cuobjdump):
+    """Returns what the loops of a kernel execute beside their arithmetic, and the script that counts it. None for other kernels.
+
+    NVRTC compiles flex_backward for each request, so what stands in its default build is not what runs.
+    """
+    import gradient_counts
+    import loop_counts
+    from rungs import RUNGS
+    for counter, kernels in ((loop_counts, RUNGS), (gradient_counts, gradient_counts.SOURCES.keys() - {"flex_backward"})):
+        if kernel in kernels:
+            return counter.rows(kernel, nvcc, cuobjdump), f"kernels/lab/{counter.__name__}.py"
+    return None
+
+
+def counted_text(kernel, nvcc, cuobjdump, before):
+    """Returns the part with the tables [[counted]]. Without cuobjdump it stays as it was."""
+    if cuobjdump is None:
+        kept = re.search(rf"^{re.escape(COUNTED)}.*?(?=^{re.escape(MARK)}|\Z)", before, re.M | re.S)
+        return "\n" + kept[0].rstrip("\n") + "\n" if kept else ""
+    counted = counted_rows(kernel, nvcc, cuobjdump)
+    if counted is None or not counted[0]:
+        return ""
+    rows, script = counted
+    key = lambda row: (row["at"], row["head_dim"])
+    return f"\n{COUNTED} beside the arithmetic by {script}, fp16 without a mask.\n" + "".join(
+        "\n[[counted]]\n" + "".join(f"{name} = {as_toml(value)}\n" for name, value in row.items()) for row in sorted(rows, key=key))
+
+
+def profile_text(kernel, builds, compiler, before, counted):
     kept = kept_pipes(before)
     text = f"# What the compiler made of {kernel}, one [[build]] for each compiled function. Written by kernels/lab/kernel_profile.py.\n"
     text += "# Dynamic shared memory depends on the problem, and is in the kernel table. Stalls and instructions are of the code, not of a run.\n"
@@ -246,7 +275,7 @@ def profile_text(kernel, builds, compiler, before):
             build["by_pipe"], build["code"] = kept[code], code
         text += "\n[[build]]\n" + "".join(f"{key} = {as_toml(value)}\n" for key, value in build.items())
     by_hand = before.find(MARK)
-    return text + ("\n" + before[by_hand:] if by_hand >= 0 else "")
+    return text + counted + ("\n" + before[by_hand:] if by_hand >= 0 else "")
 
 
 def tools():
@@ -274,14 +303,14 @@ def main():
         def one(kernel):
             own = pathlib.Path(folder) / kernel
             own.mkdir()
-            return builds_of(kernel, nvcc, cuobjdump, own)
-        ids = arguments.ids or list(LAUNCHES)
-        for kernel, builds in zip(ids, pool.map(one, ids)):
-            if not builds:
-                raise Fail(f"{kernel} has no compiled function: is its row in LAUNCHES right?")
             path = ROOT / "kernels" / kernel / "profile.toml"
             before = path.read_text() if path.exists() else ""
-            text = profile_text(kernel, builds, compiler, before)
+            return builds_of(kernel, nvcc, cuobjdump, own), counted_text(kernel, nvcc, cuobjdump, before), before, path
+        ids = arguments.ids or list(LAUNCHES)
+        for kernel, (builds, counted, before, path) in zip(ids, pool.map(one, ids)):
+            if not builds:
+                raise Fail(f"{kernel} has no compiled function: is its row in LAUNCHES right?")
+            text = profile_text(kernel, builds, compiler, before, counted)
             without = sum("by_pipe" not in build for build in builds)
             if without:
                 print(f"{kernel}: {without} builds without instructions by pipe, since there is no cuobjdump here", file=sys.stderr)
@@ -307,4 +336,5 @@ def run(main):
 
 
 if __name__ == "__main__":
-    run(main)
+    import kernel_profile  # as the scripts know it that it imports in turn
+    kernel_profile.run(kernel_profile.main)

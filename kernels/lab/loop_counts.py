@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts the instructions of the key loop of the Hopper kernels, for the overheads in kernels/hopper_*/profile.toml.
+"""Counts the instructions of the key loop of the Hopper kernels; kernel_profile.py writes them to kernels/hopper_*/profile.toml.
 
 Usage: kernels/lab/loop_counts.py [ID...]      all rungs where no id is given; fp16, without a causal mask
   Needs nvcc and cuobjdump (on PATH, or NVCC=... with cuobjdump beside it).
@@ -84,6 +84,26 @@ def between_products(body):
     return sum(run[-1] - run[0] + 1 - len(run) for run in runs)
 
 
+def key_loops(kernel, nvcc, cuobjdump):
+    """Yields the key loop of each fp16 build without a causal mask and a probe: its head dimension, instructions, and counts of them."""
+    for name, code in functions(kernel, f"{kernel}.cu", nvcc, cuobjdump):
+        shape = re.search(r"6__halfLi(\d+)E[^b]*?Lb0E", name)
+        if shape is None or "5Probe" in name:
+            continue
+        head_dim, body = int(shape[1]), key_loop(code)
+        pipes = collections.Counter(profile.PIPE_OF.get(opcode(text), "other") for _, text in body)
+        arithmetic, alu = counted(head_dim)
+        between, waits = between_products(body), sum(opcode(text) in WAITS for _, text in body)
+        yield head_dim, body, {"pipes": pipes, "beside": len(body) - arithmetic, "between": between, "waits": waits,
+                               "others": len(body) - arithmetic - between - waits, "alu": pipes["alu"] - alu}
+
+
+def rows(kernel, nvcc, cuobjdump):
+    """Returns the rows of [[counted]] in the profile of a kernel."""
+    return [{"launch": "attention", "at": "tile", "head_dim": head_dim, "instructions": counts["others"], "alu": counts["alu"]}
+            for head_dim, _, counts in key_loops(kernel, nvcc, cuobjdump)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("ids", nargs="*", metavar="ID", default=RUNGS)
@@ -91,18 +111,11 @@ def main():
     nvcc, cuobjdump, compiler = tools()
     print(f"{compiler}; instructions of a warp for a key tile of {KEYS} keys, fp16, no causal mask")
     for kernel in ids:
-        for name, code in functions(kernel, f"{kernel}.cu", nvcc, cuobjdump):
-            shape = re.search(r"6__halfLi(\d+)E[^b]*?Lb0E", name)
-            if shape is None or "5Probe" in name:
-                continue
-            head_dim = int(shape[1])
-            body = key_loop(code)
-            pipes = collections.Counter(profile.PIPE_OF.get(opcode(text), "other") for _, text in body)
-            arithmetic, alu = counted(head_dim)
-            between, waits = between_products(body), sum(opcode(text) in WAITS for _, text in body)
+        for head_dim, body, counts in key_loops(kernel, nvcc, cuobjdump):
+            pipes = counts["pipes"]
             print(f"{kernel:20} d {head_dim:3}  {len(body)} instructions: " + ", ".join(f"{pipes[pipe]} {pipe}" for pipe in sorted(pipes)) +
-                  f"; beside the arithmetic {len(body) - arithmetic}: {between} between two wgmma, {waits} for waits, "
-                  f"{len(body) - arithmetic - between - waits} others; {pipes['alu'] - alu} on the ALU pipe")
+                  f"; beside the arithmetic {counts['beside']}: {counts['between']} between two wgmma, {counts['waits']} for waits, "
+                  f"{counts['others']} others; {counts['alu']} on the ALU pipe")
             since = 0
             for n, (_, text) in enumerate(body):
                 if "WARPGROUP.DEPBAR" in text:

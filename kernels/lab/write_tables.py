@@ -180,6 +180,24 @@ def judged(name):
     return table(head, [[kernel, len(rows)] + [cell(rows, figure) for figure in figures] for kernel, rows in by_kernel.items()])
 
 
+def failing_hbm_figures(of_gpu):
+    """Returns how many HBM figures of each kernel fail in each bundle of a GPU, and the range of their errors."""
+    rows = []
+    for path in sorted((root / "tests/validation").glob(f"{of_gpu}*.csv")):
+        by_kernel = {}
+        with open(path, encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                for figure in ("hbm_read", "hbm_write_after_flush"):
+                    if row[f"{figure}_error"]:
+                        by_kernel.setdefault((row["kernel"], figure), []).append(row)
+        for (kernel, figure), cases in by_kernel.items():
+            errors = [100 * float(row[f"{figure}_error"]) for row in cases if row[f"{figure}_verdict"] == "fails"]
+            if errors:
+                span = f"{min(errors):+.1f} to {max(errors):+.1f} %" if len(errors) > 1 else f"{errors[0]:+.1f} %"
+                rows.append([f"[{path.stem}](../validation-{path.stem}.md)", f"`{kernel}`", f"`{figure}`", f"{len(errors)} of {len(cases)}", span.replace("-", "−")])
+    return table(["bundle", "kernel", "figure", "fail", "error"], rows).replace("|---:|---:|---:|", "|---|---|---|", 1)
+
+
 def probe_cost():
     rows = []
     for path in sorted((root / "assets/measured").glob("*-probe-*.json")):
@@ -252,7 +270,7 @@ def main():
     pytorch, bundle = load(f"kernels/lab/measured/{gpu}-pytorch.json"), load(f"assets/measured/{gpu}.json")
     write("docs/measuring.md", {"speed-up": speed_up(pytorch), "beside PyTorch": beside_pytorch(pytorch), "suite": suite(bundle),
                                 "probe": probe_cost(), "samples": samples(), "new shapes": new_shapes("h100-new-shapes")})
-    write("docs/findings/h100.md", {"judge": judged("h100")})
+    write("docs/findings/h100.md", {"judge": judged("h100"), "failing HBM figures": failing_hbm_figures("h100")})
     if (root / f"kernels/lab/measured/{gpu}-pytorch-backward.json").exists():
         backward = load(f"kernels/lab/measured/{gpu}-pytorch-backward.json")
         write("docs/backward.md", {"backward beside PyTorch": backward_beside_pytorch(backward), "both passes": both_passes(backward)})

@@ -195,8 +195,7 @@ Transfer MemorySystem::load_anew(int sm, double cycle, const PlacedAccess& where
       return load_from(home, sm, cycle, where.op_class, tile);
   const double port_cycles = op.busy_cycles;
   Port& port = ports_[static_cast<std::size_t>(sm)];
-  const double port_end = serve(port.in, cycle, port_cycles);
-  port_in_busy_ += port_cycles;
+  const double port_end = serve_port_in(port, cycle, port_cycles);
   const int side = port.side;
   const L2Read read = read_l2(side, cycle, op, tile);
   if (read.unchanged && op.later_rounds == 0) note_hit(side, where, op, read);
@@ -211,8 +210,7 @@ Transfer MemorySystem::load_anew(int sm, double cycle, const PlacedAccess& where
 Transfer MemorySystem::load_from(DeviceId home, int sm, double cycle, std::uint32_t op_class, const TileRef& tile) {
   const OpClass& op = builder_.op_class(op_class);
   MemorySystem& far = links_->memory(home);
-  const double port_end = serve(ports_[static_cast<std::size_t>(sm)].in, cycle, op.busy_cycles);
-  port_in_busy_ += op.busy_cycles;
+  const double port_end = serve_port_in(ports_[static_cast<std::size_t>(sm)], cycle, op.busy_cycles);
   // The link is attached to one side of the home's L2, whatever SM reads.
   const L2Read read = far.read_l2(0, cycle, op, tile);
   far.hits_[0].forget_latest();  // its L2 was read in between

@@ -83,8 +83,7 @@ class MemorySystem {
   RepeatedLoad load_again(int sm, double cycle) {
     Port& port = ports_[static_cast<std::size_t>(sm)];
     const RecentHits::Hit& hit = hits_[static_cast<std::size_t>(port.side)].latest();
-    const double port_end = serve(port.in, cycle, hit.port_cycles);
-    port_in_busy_ += hit.port_cycles;
+    const double port_end = serve_port_in(port, cycle, hit.port_cycles);
     const double l2_cycles = hit.l2_cycles * (lookups_.are_shared() ? lookups_.part_of(*hit.readers, cycle) : 1);
     const double l2_end = serve(l2_read_free_, cycle, l2_cycles);
     l2_read_busy_ += l2_cycles;
@@ -111,6 +110,11 @@ class MemorySystem {
     double in = 0, out = 0;  // when each direction is free
     int side = 0;            // L2 partition next to its SM
   };
+  /// Returns when the port of an SM has taken in what keeps it busy for `cycles`.
+  double serve_port_in(Port& port, double cycle, double cycles) {
+    port_in_busy_ += cycles;
+    return serve(port.in, cycle, cycles);
+  }
   /// The timing of an L2 read before the SM's port.
   struct L2Read {
     double served = 0;      // when the last byte has left the L2

@@ -62,7 +62,7 @@ Result<FinishedRun> run_as_simulated(const Simulation& simulation, const InputSo
     const std::int64_t blocks = program.launches()[static_cast<std::size_t>(launch)].blocks();
     for (std::int64_t number = 0; number < blocks; ++number) {
       const double done = (launch + static_cast<double>(number) / static_cast<double>(blocks)) / launches;
-      if (progress && !progress(done)) return Error{phrase("the run was cancelled"), Error::Kind::cancelled};
+      if (progress && !progress(done)) return run_cancelled();
       program.emit_block(launch, number, block);
       bool all_timed = true;
       const auto take = [&](const Operation& operation, std::int32_t index, MatrixPtr values) {

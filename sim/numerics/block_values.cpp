@@ -31,10 +31,6 @@ MatrixPtr leave_in_hbm(const BlockMachine& machine, HbmImage& image, const Opera
   return nullptr;
 }
 
-Error cancelled() {
-  return Error{phrase("the run was cancelled"), Error::Kind::cancelled};
-}
-
 /// Calls `progress` once per few milliseconds of work.
 class Reporter {
  public:
@@ -124,7 +120,7 @@ Status run_all(BlockMachine& machine, const BlockOperations& block, HbmImage& im
     if (Sentence fault = machine.execute(op, index, loaded.values, effect); !fault.empty()) return fault_of(block, i, fault);
     if (MatrixPtr sums = leave_in_hbm(machine, image, op, index, additions)) loaded.values = std::move(sums);
     visit(index, op, loaded, effect);
-    if (!reporter.goes_on(op, i + 1)) return cancelled();
+    if (!reporter.goes_on(op, i + 1)) return run_cancelled();
   }
   return Done{};
 }
@@ -409,6 +405,10 @@ std::size_t bytes_if_kept(const BlockOperations& block) {
 }
 
 }  // namespace
+
+Error run_cancelled() {
+  return Error{phrase("the run was cancelled"), Error::Kind::cancelled};
+}
 
 Status run_operations(BlockMachine& machine, const BlockOperations& block, HbmImage& image, const Progress& progress,
                       const TakeAddition& additions) {

@@ -20,6 +20,9 @@ inline constexpr std::size_t values_budget_bytes = std::size_t{256} << 20;
 /// Takes the values that operation `index` would add to HBM; null if the program is faulty.
 using TakeAddition = std::function<void(const Operation& operation, std::int32_t index, MatrixPtr values)>;
 
+/// Returns the error of a run of the tile machine that was cancelled.
+Error run_cancelled();
+
 /// Runs a block and keeps only its stores. If `additions` is given, it gets what the block adds to HBM, and `image` does not.
 /// Errors  a faulty program, such as one that reads elements that nothing wrote; cancelled
 Status run_operations(BlockMachine& machine, const BlockOperations& block, HbmImage& image, const Progress& progress = {},

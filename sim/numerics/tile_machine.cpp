@@ -31,8 +31,7 @@ Status run_in_order(const TileProgram& program, BlockMachine& machine, const std
   for (std::size_t launch = 0; launch < blocks.size(); ++launch)
     for (std::int64_t number : blocks[launch]) {
       const double share = 1.0 / static_cast<double>(total);
-      if (progress && !progress(static_cast<double>(done) * share))
-        return Error{phrase("the run was cancelled"), Error::Kind::cancelled};
+      if (progress && !progress(static_cast<double>(done) * share)) return run_cancelled();
       program.emit_block(static_cast<int>(launch), number, block);
       const Progress part = part_of(progress, static_cast<double>(done) * share, share);
       if (Status status = run_operations(machine, block, image, part); !status) return status;

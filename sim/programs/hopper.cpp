@@ -77,8 +77,8 @@ class Hopper final : public TileProgram {
                     declared(has_lists(id, problem), problem.page_size > 0, hopper_rung(id).draws())),
         rung_(hopper_rung(id)),
         lines_(hopper_listing(id)),
-        of_tile_(hopper_profile(rung_).overhead("attention", "tile", problem)),
-        of_store_(hopper_profile(rung_).overhead("attention", "store", problem)),
+        of_tile_(hopper_overheads(rung_).overhead("attention", "tile", problem)),
+        of_store_(hopper_overheads(rung_).overhead("attention", "store", problem)),
         plan_(problem, tile_, schema()) {
     if (has_lists(id, problem)) lists_.emplace(plan_.grid, tile_);
     if (problem.score_change) cost_ = problem.score_change->cost();

@@ -88,6 +88,10 @@ const KernelProfile& hopper_profile(const HopperRung& rung) {
   return kernel_profile(to_string(rung.loop));
 }
 
+const KernelProfile& hopper_overheads(const HopperRung& rung) {
+  return rung.lists ? hopper_profile(hopper_rung(HopperRungId::ping_pong)) : hopper_profile(rung);
+}
+
 int hopper_groups(const HopperRung& rung, const AttentionProblem& problem) {
   return compiled_head_dim(problem) <= 64 ? rung.groups_d64 : rung.groups;
 }

@@ -36,6 +36,9 @@ inline constexpr int hopper_most_groups = 3;
 
 /// Returns the compiled properties of the rung's loop.
 const KernelProfile& hopper_profile(const HopperRung& rung);
+/// Returns the profile with what the rung's loop executes beside its arithmetic. NVRTC compiles hopper_flex for each request, so
+/// its loop is not counted: it has that of ping_pong.
+const KernelProfile& hopper_overheads(const HopperRung& rung);
 
 /// Returns the groups that compute.
 int hopper_groups(const HopperRung& rung, const AttentionProblem& problem);

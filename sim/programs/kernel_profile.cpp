@@ -14,6 +14,13 @@ bool is_of(const Row& row, std::string_view launch, const AttentionProblem& prob
   return row.launch == launch && (row.head_dim == 0 || row.head_dim == compiled_head_dim(problem));
 }
 
+/// Returns the first row that is of a launch and a problem, and fits; nullptr if there is none.
+template <class Row, class Fits>
+const Row* row_of(std::span<const Row> rows, std::string_view launch, const AttentionProblem& problem, const Fits& fits) {
+  const auto row = std::ranges::find_if(rows, [&](const Row& each) { return is_of(each, launch, problem) && fits(each); });
+  return row == rows.end() ? nullptr : &*row;
+}
+
 /// Aborts on a missing row, which is a bug. The contract tests build every program, so they look up every row.
 template <class Row>
 const Row& found(const Row* row) {
@@ -40,17 +47,16 @@ const KernelBuild& KernelProfile::build(std::string_view launch, const Attention
 
 const LaunchReading& KernelProfile::reading(std::string_view launch, const AttentionProblem& problem) const {
   const DataType type = problem.dtype == DataType::bf16 ? DataType::bf16 : DataType::fp16;
-  const auto row = std::find_if(readings.begin(), readings.end(), [&](const LaunchReading& each) {
-    return is_of(each, launch, problem) && each.dtype.value_or(type) == type;
-  });
-  return found(row == readings.end() ? nullptr : &*row);
+  const auto of_type = [&](const LaunchReading& each) { return each.dtype.value_or(type) == type; };
+  const LaunchReading* own = row_of(readings, launch, problem, of_type);
+  return own != nullptr ? *own : found(row_of(kernel_profile("common").readings, launch, problem, of_type));
 }
 
 const OverheadReading& KernelProfile::overhead_reading(std::string_view launch, std::string_view at,
                                                        const AttentionProblem& problem) const {
-  const auto row = std::find_if(overheads.begin(), overheads.end(),
-                                [&](const OverheadReading& each) { return is_of(each, launch, problem) && each.at == at; });
-  return found(row == overheads.end() ? nullptr : &*row);
+  const auto is_at = [&](const OverheadReading& each) { return each.at == at; };
+  const OverheadReading* own = row_of(overheads, launch, problem, is_at);
+  return own != nullptr ? *own : found(row_of(kernel_profile("common").overheads, launch, problem, is_at));
 }
 
 const KernelProfile& kernel_profile(std::string_view id) {

@@ -61,7 +61,7 @@ struct LaunchReading {
   double multiply_add_instructions = 0;
 };
 
-/// The overhead of one operation, read by hand from the SASS.
+/// The overhead of one operation: what a script counted in the SASS, and what was read by hand.
 struct OverheadReading {
   std::string_view launch, at;  // "attention", "store"
   std::int64_t head_dim = 0;
@@ -80,7 +80,7 @@ struct KernelProfile {
 
   /// Returns the build of a launch. fp32 has no kernel, so it gets the build of the type with more registers.
   const KernelBuild& build(std::string_view launch, const AttentionProblem& problem) const;
-  /// Return the values that were read by hand; fp32 gets those of fp16.
+  /// Return the values that were counted or read by hand, else those of the profile "common"; fp32 gets those of fp16.
   const LaunchReading& reading(std::string_view launch, const AttentionProblem& problem) const;
   const OverheadReading& overhead_reading(std::string_view launch, std::string_view at, const AttentionProblem& problem) const;
   const Overhead& overhead(std::string_view launch, std::string_view at, const AttentionProblem& problem) const {

@@ -67,6 +67,15 @@ TEST_CASE("profile: what was read by hand follows type and head dimension; fp32 
   CHECK(profile.overhead_reading("attention", "scores", problem_of(DataType::fp16, 96)).times == 3);
 }
 
+TEST_CASE("profile: a row that a kernel lacks is that of the profile common, and its own goes before") {
+  const AttentionProblem problem = problem_of(DataType::fp16, 64);
+  const KernelProfile& common = kernel_profile("common");
+  CHECK(&profile.reading("row dots", problem) == &common.reading("row dots", problem));
+  CHECK(&profile.overhead("gradients", "key_store", problem) == &common.overhead("gradients", "key_store", problem));
+  const KernelProfile& two_pass = kernel_profile("flash2_backward_two_pass");
+  CHECK(&two_pass.reading("row dots", problem) != &common.reading("row dots", problem));
+}
+
 TEST_CASE("profile: overheads add up and multiply field by field") {
   const Overhead a = {
       .instructions = 1, .shared_round_trips = 2, .barriers = 3, .l2_round_trips = 4, .alu = 5, .exps = 6, .wavefronts = 7};

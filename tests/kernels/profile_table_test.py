@@ -1,0 +1,36 @@
+"""Tests cmake/kernel_profiles.awk: what was counted and what was read by hand of an operation are one row, and no number stands twice.
+
+Usage: python3 tests/kernels/profile_table_test.py SOURCE_FOLDER
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+script = pathlib.Path(sys.argv[1]) / "cmake/kernel_profiles.awk"
+COUNTED = '[[counted]]\nlaunch = "attention"\nat = "tile"\nhead_dim = 64\ninstructions = 46\nalu = 4\n'
+
+
+def table_of(text):
+    """Returns the exit code of the script and what it writes for one profile."""
+    with tempfile.TemporaryDirectory() as folder:
+        profile = pathlib.Path(folder) / "some_kernel/profile.toml"
+        profile.parent.mkdir()
+        profile.write_text(text)
+        run = subprocess.run(["awk", "-f", script, profile], capture_output=True, text=True)
+        return run.returncode, run.stdout + run.stderr
+
+
+def main():
+    by_hand = '[[overhead]]\nlaunch = "attention"\nat = "tile"\nhead_dim = 64\nbarriers = 1\n'
+    of_128 = by_hand.replace("64", "128")
+    code, text = table_of(COUNTED + by_hand + of_128)
+    assert code == 0, text
+    rows = [line.strip() for line in text.splitlines() if '.at = "tile"' in line]
+    assert rows == ['{.launch = "attention", .at = "tile", .head_dim = 64, .what = {.instructions = 46, .barriers = 1, .alu = 4}},',
+                    '{.launch = "attention", .at = "tile", .head_dim = 128, .what = {.barriers = 1}},'], rows
+    code, text = table_of(COUNTED + by_hand + "alu = 5\n")
+    assert code != 0 and "alu of \"tile\" is given twice" in text, text
+
+
+main()
