@@ -7,7 +7,7 @@ foreach(source IN LISTS SOURCES)
   string(APPEND table "    {\"${name}\", R\"csv(${text})csv\"},\n")
 endforeach()
 file(WRITE ${OUTPUT}.new "// Generated from tests/validation/ at build time: the texts of its tables.
-#include \"app/model/measurements/time_errors.h\"
+#include \"app/model/measurements/validation_tables.h\"
 
 namespace tilescope {
 namespace {

@@ -12,6 +12,7 @@
 #include "app/cli/request.h"
 #include "app/cli/watched_work.h"
 #include "app/model/measurements/clock_under_load.h"
+#include "app/model/measurements/runs_at_clock.h"
 #include "app/model/state/state_file.h"
 #include "sim/core/refuse.h"
 
@@ -36,7 +37,7 @@ Result<SimulationRequest> request_of(const CommandLine& line, std::size_t i) {
   return std::move(request->simulation);
 }
 
-Measurements recordings_of_both(const SimulationRequest& a, const SimulationRequest& b) {
+Measurements measurements_of_both(const SimulationRequest& a, const SimulationRequest& b) {
   Measurements known = load_measurements_of(a.gpu.id);
   if (a.gpu.id == b.gpu.id) return known;
   const Measurements others = load_measurements_of(b.gpu.id);
@@ -61,7 +62,7 @@ Status run_compare(const CommandLine& line, std::FILE* out, std::FILE* err) {
     if (!run) return of_run(i, run.error());
     runs[i] = std::move(*run);
   }
-  const Measurements known = recordings_of_both(requests[0], requests[1]);
+  const Measurements known = measurements_of_both(requests[0], requests[1]);
   const auto timed = pair_under_load(known, runs[0], runs[1],
                                      [&](double fraction) { return work.show("both at their clock under load", fraction); });
   if (!timed) return timed.error();

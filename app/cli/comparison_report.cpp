@@ -14,8 +14,8 @@
 #include "app/cli/command_words.h"
 #include "app/cli/csv_field.h"
 #include "app/cli/text_table.h"
+#include "app/model/measurements/error_sentences.h"
 #include "app/model/measurements/time_errors.h"
-#include "app/model/requests/assets.h"
 #include "app/model/run_data/comparison_text.h"
 #include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"
@@ -100,10 +100,10 @@ std::string errors_text(const Simulation& first, const Simulation& second, const
   };
   for (const Simulation* run : {&first, &second})
     add(time_errors_sentence(time_errors_of(known, predicted(*run)), run->request.algorithm, run->request.gpu.id));
-  // Of a GPU that was never built the sentence before says it all.
-  if (!is_imagined(first.request.gpu.id) && !is_imagined(second.request.gpu.id))
-    add(ratio_errors_sentence(ratio_errors_of(known, predicted(first), predicted(second)), first.request.algorithm,
-                              second.request.algorithm));
+  if (const Sentence ratio =
+          ratio_errors_sentence(known, predicted(first), predicted(second), first.request.algorithm, second.request.algorithm);
+      !ratio.empty())
+    add(ratio);
   std::string text;
   for (const std::string& line : lines) text += line + '\n';
   return text;

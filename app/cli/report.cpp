@@ -1,6 +1,5 @@
-// Prints the result of `simulate`, as a table or JSON.
+// Writes the result of `simulate` as a table.
 #include "app/cli/report.h"
-#include "app/cli/command_words.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,16 +9,16 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
+#include "app/cli/command_words.h"
+#include "app/cli/report_parts.h"
 #include "app/cli/text_table.h"
 #include "app/model/measurements/compiled_kernel.h"
+#include "app/model/measurements/error_sentences.h"
 #include "app/model/measurements/time_errors.h"
-#include "app/model/measurements/useful_flops.h"
 #include "app/model/requests/assets.h"
 #include "app/model/requests/requested.h"
 #include "kernels/kernel_table.h"
-#include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/io_complexity.h"
 #include "sim/analysis/l2_busy.h"
@@ -30,7 +29,6 @@
 #include "sim/analysis/what_if.h"
 #include "sim/core/text.h"
 #include "sim/masks/block_mask.h"
-#include "sim/masks/expression_mask.h"
 #include "sim/masks/score_change.h"
 #include "sim/masks/score_faults.h"
 #include "sim/programs/kernel_needs.h"
@@ -64,38 +62,6 @@ std::string limited_by(const Simulation& simulation, std::size_t launch) {
   return std::string(limit_name(fits->limit));
 }
 
-/// The expression of a problem's mask; empty where the mask is none of those.
-std::string mask_text(const AttentionProblem& problem) {
-  const auto* mask = dynamic_cast<const ExpressionMask*>(problem.mask.get());
-  return mask != nullptr ? mask->expression().text : std::string();
-}
-
-/// The tables that mask and score read element by element, which the model leaves out.
-TableList tables_of(const Simulation& simulation) {
-  TableList tables;
-  if (!simulation.info->has_lists) return tables;  // standard reads a matrix that was made of them
-  const auto add = [&](const Expression& expression) {
-    for (std::size_t n = 0; n < expression.tables.size(); ++n)
-      if (expression.reads_table(n) && std::find(tables.begin(), tables.end(), expression.tables[n]) == tables.end())
-        tables.push_back(expression.tables[n]);
-  };
-  const AttentionProblem& problem = simulation.request.problem;
-  if (const auto* mask = dynamic_cast<const ExpressionMask*>(problem.mask.get())) add(mask->expression());
-  if (problem.score_change) add(problem.score_change->expression());
-  return tables;
-}
-
-Bytes bytes_of(const CapturedTable& table) {
-  return Bytes(table.elements() * 4);  // ints, floats and conditions alike
-}
-
-/// The blocks of the mask of a request: those of the lists of flex, and for other programs those that its lists would have.
-std::optional<BlockMask> masked_blocks(const Simulation& simulation) {
-  const AttentionProblem& problem = simulation.request.problem;
-  if (!problem.mask) return std::nullopt;
-  return block_mask_of(*problem.mask, problem, mask_block_of(problem, simulation.program->tile()));
-}
-
 /// ", 2 buffers of K and V", or nothing for a program without a ring.
 std::string buffers_text(const TileProgram& program) {
   const int buffers = own_ring(program);
@@ -125,7 +91,7 @@ std::string heading(const Simulation& simulation, const Sentence& gpu_file) {
                                     to_string(problem.pass))});
   if (const auto mask = masked_blocks(simulation)) {
     const std::int64_t all = mask->empty_blocks + mask->partial_blocks + mask->full_blocks;
-    table.row({"mask", printable(mask_text(problem), 200)});
+    table.row({"mask", printable(mask_expression_text(problem), 200)});
     table.row(
         {"", fmt::format("{} empty, {} partial, {} full blocks of {}x{}; {} of {} decided by analysis",
                          format_count(mask->empty_blocks), format_count(mask->partial_blocks), format_count(mask->full_blocks),
@@ -145,10 +111,10 @@ std::string heading(const Simulation& simulation, const Sentence& gpu_file) {
     table.row({"score", printable(score.text, 200)});
     if (const Sentence fault = score_faults(score); !fault.empty()) table.row({"", "warning: " + command_words(fault)});
   }
-  if (const TableList tables = tables_of(simulation); !tables.empty()) {
+  if (const TableList tables = tables_left_out(simulation); !tables.empty()) {
     std::string text;
     for (const auto& each : tables)
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", each->name, format_bytes(bytes_of(*each)));
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", each->name, format_bytes(table_bytes(*each)));
     table.row({"tables", text + "; not in the traffic and the memory below"});
   }
   const ProgramTile& tile = simulation.program->tile();
@@ -252,10 +218,6 @@ std::string traffic(const Simulation& simulation, const std::string& clock) {
   return text + fmt::format("order    none here: {} holds for d <= M <= N·d, and M is {} elements, N·d {}\n", form->order,
                             format_count(static_cast<std::int64_t>(fast_memory_elements(problem, gpu))),
                             format_count(problem.seq_kv * problem.head_dim));
-}
-
-double tflops_of(const Simulation& simulation) {
-  return simulation.time.value > 0 ? useful_flops(simulation) / simulation.time.value / 1e3 : 0;
 }
 
 /// "; 655 TFLOP/s", or nothing for a run without products.
@@ -374,11 +336,6 @@ std::string effect_text(const ChangeEffect& effect, const Simulation& changed) {
                            : fmt::format("with it {}; the order of events alone may change {}", change, noise);
 }
 
-/// The run at its clock under load where one is known.
-const Simulation& timed_of(const Simulation& simulation, const RunsBeside& beside) {
-  return beside.under_load != nullptr ? *beside.under_load->simulation : simulation;
-}
-
 /// Says how much of the tensors is in HBM at the same time, by a formula, and what the backward pass finds of the forward pass.
 void add_memory_over_time(TextTable& table, const Simulation& simulation) {
   const MemoryOverTime memory = memory_over_time(simulation);
@@ -484,82 +441,6 @@ std::string probe_table(const ProbeTime& time) {
                      format_clock(probe.sm_clock_hz));
 }
 
-using Json = nlohmann::ordered_json;
-
-std::int64_t rounded(double value) {
-  return static_cast<std::int64_t>(std::llround(value));
-}
-
-/// The busy share of each resource.
-Json busy_json(const Simulation& simulation) {
-  Json busy;
-  for (std::size_t i = 0; i < simulation.utilisation.size(); ++i)
-    if (static_cast<Bound>(i) != Bound::latency) busy[std::string(to_string(static_cast<Bound>(i)))] = simulation.utilisation[i];
-  return busy;
-}
-
-/// How many SMs idle, where they are many.
-void add_sms(Json& json, const Simulation& simulation) {
-  if (const SmUse& sms = simulation.sms; sms.many_idle())
-    json["sms"] = {{"all", sms.all}, {"with_blocks", sms.with_blocks}, {"idle_share", sms.idle}};
-  if (const double least = balanced_ns(simulation); least > 0) json["balanced_ns"] = rounded(least);
-}
-
-/// null where they are unknown.
-Json json_of_errors(const Result<FigureErrors>& errors) {
-  if (!errors) return nullptr;
-  return {{"kernel", errors->kernel},
-          {"runs", errors->runs},
-          {"short", errors->is_short},
-          {"held_out", errors->held_out},
-          {"other_tile", errors->other_tile},
-          {"of_unchanged", errors->of_unchanged},
-          {"mean", errors->mean},
-          {"worst", errors->worst}};
-}
-
-Json json_of_errors(const PredictionErrors& errors) {
-  Json json = json_of_errors(errors.time);
-  if (json.is_null()) return json;
-  if (const auto& clock = errors.clock)
-    json["borrowed_clock"] = {{"runs", clock->runs}, {"mean", clock->mean}, {"worst", clock->worst}};
-  return json;
-}
-
-Json json_of_recorded(const RunUnderLoad& loaded) {
-  const KnownBundle& known = *loaded.recorded->bundle;
-  const MeasuredCase& measured = loaded.recorded->measured();
-  const CaseValidation compared = compare(*loaded.simulation, measured);
-  Json json = {{"bundle", std::filesystem::path(known.path).filename().native()},
-               {"device", known.bundle.device},
-               {"date", known.bundle.date},
-               {"clock_hz", measured.sm_clock_hz},
-               {"figures", Json::array()}};
-  for (const Figure figure : all_figures)
-    if (const auto& c = compared.figure(figure)) {
-      json["figures"].push_back({{"figure", to_string(figure)},
-                                 {"recorded", {c->measured.median, c->measured.least, c->measured.most}},
-                                 {"simulated", c->simulated}});
-      if (std::isfinite(c->error())) json["figures"].back()["error"] = c->error();
-    }
-  if (const auto& lookups = compared.l2_lookups) {
-    const Spread& measured_lookups = lookups->measured;
-    json["figures"].push_back({{"figure", "l2_lookup_read"},
-                               {"recorded", {measured_lookups.median, measured_lookups.least, measured_lookups.most}},
-                               {"simulated", lookups->simulated},
-                               {"error", lookups->error()}});
-  }
-  return json;
-}
-
-Json json_of_probe(const ProbeTime& time) {
-  const ProbeResult& probe = time.recorded->probe;
-  return {{"device", probe.device},        {"date", probe.date},
-          {"clock_hz", probe.sm_clock_hz}, {"recorded_ns", time.recorded_ns()},
-          {"probed_ns", probe.probed_ns},  {"simulated_ns", time.simulated_ns},
-          {"error", time.error()}};
-}
-
 }  // namespace
 
 std::string report_table(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside) {
@@ -570,146 +451,6 @@ std::string report_table(const Simulation& simulation, const NextLimit* limit, c
          (beside.under_load != nullptr && beside.under_load->recorded ? '\n' + recorded_table(*beside.under_load) : std::string()) +
          (beside.under_load != nullptr && beside.under_load->probed ? '\n' + probe_table(*beside.under_load->probed)
                                                                     : std::string());
-}
-
-std::string report_json(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside) {
-  Json json;
-  json["schema"] = "tilescope.simulation/1";
-  json["algorithm"] = simulation.request.algorithm;
-  json["gpu"] = simulation.request.gpu.id;
-  if (!beside.gpu_file.empty()) json["gpu_file"] = command_words(beside.gpu_file);
-  json["problem"] = json_of(simulation.request.problem);
-  json["tile"] = json_of(TileShape(simulation.program->tile()));
-  if (const auto& forward = simulation.program->tile().forward) json["tile"]["forward"] = json_of(*forward);
-  if (const auto stages = simulation.program->tile().stages; stages > 0) json["tile"]["stages"] = stages;
-  if (const int buffers = own_ring(*simulation.program); buffers > 0) json["tile"]["buffers"] = buffers;
-  if (simulation.request.block_order != BlockOrder::launch) json["block_order"] = to_string(simulation.request.block_order);
-  if (simulation.request.key_order != KeyOrder::ascending) json["key_order"] = to_string(simulation.request.key_order);
-  if (const auto mask = masked_blocks(simulation)) {
-    const AttentionProblem& problem = simulation.request.problem;
-    json["mask"] = {{"expression", mask_text(problem)},
-                    {"block", {mask->block.block_q, mask->block.block_kv}},
-                    {"empty_blocks", mask->empty_blocks},
-                    {"partial_blocks", mask->partial_blocks},
-                    {"full_blocks", mask->full_blocks},
-                    {"visible_elements", visible_elements(*problem.mask, *mask, problem)},
-                    {"decided_by", {{"analysis", mask->by_analysis}, {"evaluation", mask->by_evaluation}}}};
-  }
-  if (const auto& change = simulation.request.problem.score_change) {
-    json["score"] = change->expression().text;
-    if (const Sentence fault = score_faults(change->expression()); !fault.empty()) json["score_warning"] = command_words(fault);
-  }
-  if (const AttentionProblem& problem = simulation.request.problem; problem.page_size > 0)
-    json["pages"] = {{"page_size", problem.page_size},
-                     {"page_order", to_string(problem.page_order)},
-                     {"per_sequence", pages_of_sequence(problem)},
-                     {"pool", problem.batch * pages_of_sequence(problem)}};
-  for (const auto& table : tables_of(simulation))
-    json["tables_left_out"].push_back({{"name", table->name}, {"bytes", bytes_of(*table).value}});
-  Json traffic = Json::object();
-  for (Link link : all_links) {
-    traffic[fmt::format("{}_bytes", to_string(link))] = simulation.ledger.total(link).value;
-    if (link != Link::hbm_write) continue;
-    if (simulation.hbm_write_queued.value > 0) traffic["hbm_write_queued_bytes"] = simulation.hbm_write_queued.value;
-    traffic["hbm_write_after_flush_bytes"] = simulation.hbm_write_after_flush.value;
-  }
-  if (simulation.reduced.value > 0) traffic["sm_to_l2_reduce_bytes"] = simulation.reduced.value;
-  if (simulation.l2.looked_up.value > 0) traffic["l2_lookup_read_bytes"] = simulation.l2.looked_up.value;
-  traffic["errors"] = {{"hbm_read", json_of_errors(beside.errors.hbm_read)},
-                       {"hbm_write", json_of_errors(beside.errors.hbm_write)}};
-  json["traffic"] = traffic;
-  json["work"] = {{"flops", simulation.flops}, {"exps", simulation.exps}, {"useful_flops", useful_flops(simulation)}};
-  json["memory"] = {{"peak_hbm_bytes", simulation.peak_hbm.value}, {"extra_hbm_bytes", simulation.extra_hbm.value}};
-  const MemoryOverTime memory = memory_over_time(simulation);
-  json["memory"]["live_peak_bytes"] = memory.peak().value;
-  json["memory"]["live_peak_formula"] = memory.peak_formula;
-  json["memory"]["live_peak_launch"] = simulation.launches[memory.peak_launch].name;
-  for (const Bytes live : memory.live) json["memory"]["live_bytes_by_launch"].push_back(live.value);
-  if (const auto& kept = memory.checkpointing)
-    json["memory"]["kept_for_backward"] = {
-        {"bytes", kept->kept.value}, {"forward_again_hbm_bytes", kept->hbm.value}, {"forward_again_ns", rounded(kept->time.value)}};
-  json["time"] = {{"cycles", rounded(simulation.cycles.value)},
-                  {"ns", rounded(simulation.time.value)},
-                  {"bound_by", to_string(simulation.bound)},
-                  {"clock_hz", simulation.request.gpu.sm_clock_hz}};
-  const Simulation& at_wall = timed_of(simulation, beside);
-  json["time"]["wall_ns"] = rounded(at_wall.time.value);
-  json["time"]["wall_clock_hz"] = at_wall.request.gpu.sm_clock_hz;
-  json["time"]["tflops"] = tflops_of(simulation);
-  if (const RunUnderLoad* const loaded = beside.under_load) {
-    json["time"]["under_load"] = {{"clock_hz", loaded->clock.hz},
-                                  {"clock_from", to_string(loaded->clock.from)},
-                                  {"cycles", rounded(loaded->simulation->cycles.value)},
-                                  {"ns", rounded(loaded->simulation->time.value)},
-                                  {"tflops", tflops_of(*loaded->simulation)},
-                                  {"bound_by", to_string(loaded->simulation->bound)},
-                                  {"busy", busy_json(*loaded->simulation)}};
-    if (loaded->clock.from == ClockUnderLoad::From::like_runs) json["time"]["under_load"]["runs"] = loaded->clock.runs;
-    if (loaded->clock.of_unchanged) json["time"]["under_load"]["clock_of_unchanged"] = true;
-    if (loaded->clock.of_own_tile) json["time"]["under_load"]["clock_of_own_tile"] = true;
-    add_sms(json["time"]["under_load"], *loaded->simulation);
-    if (loaded->recorded) json["recorded"] = json_of_recorded(*loaded);
-    if (loaded->probed) json["probed"] = json_of_probe(*loaded->probed);
-  }
-  json["time"]["errors"] = json_of_errors(beside.errors);
-  if (!unchanged(simulation.request.gpu)) {
-    const Simulation& timed = timed_of(simulation, beside);
-    json["time"]["unshared_lookups_least_ns"] = rounded(unshared_ns(timed));
-    if (beside.recorded_lookups > 0)
-      json["time"]["recorded_lookups_least_ns"] = rounded(looked_up_ns(timed, beside.recorded_lookups));
-  }
-  if (beside.effect != nullptr)
-    json["time"]["without_set"] = {{"cycles", rounded(beside.effect->unchanged.cycles)},
-                                   {"ns", rounded(beside.effect->unchanged.time_ns)},
-                                   {"change", beside.effect->change},
-                                   {"noise", beside.effect->noise},
-                                   {"is_noise", beside.effect->is_noise() && !l2_may_decide(timed_of(simulation, beside))}};
-  json["time"]["busy"] = busy_json(simulation);
-  json["time"]["l2_busy"] = {{"lookups", simulation.l2.lookups},
-                             {"unshared", simulation.l2.unshared},
-                             {"ports", simulation.l2.ports},
-                             {"least", l2_busy(simulation.l2).least},
-                             {"most", l2_busy(simulation.l2).most}};
-  add_sms(json["time"], simulation);
-  if (limit != nullptr && limit->outcome.done())
-    json["time"]["next_limit"] = {
-        {"without", to_string(limit->without)},
-        {"cycles", rounded(limit->outcome.cycles)},
-        {"ns", rounded(limit->outcome.time_ns)},
-        {"bound_by", to_string(limit->outcome.bound)},
-        {"decides", limit->decides()},
-        {"clock_hz", beside.under_load != nullptr ? beside.under_load->clock.hz : simulation.request.gpu.sm_clock_hz}};
-  if (const auto compiled = compiled_kernel(simulation.request)) {
-    json["kernel"] = {{"id", compiled->kernel->id}, {"has_tile", compiled->has_tile}};
-    if (compiled->takes_problem) json["kernel"]["tile"] = json_of(compiled->tile);
-    if (compiled->has_tile) json["kernel"]["spilled_bytes_per_thread"] = compiled->spilled;
-    for (const Sentence& warning : compiled->warnings()) json["kernel"]["warnings"].push_back(warning.text());
-  }
-  json["launches"] = Json::array();
-  for (std::size_t i = 0; i < simulation.launches.size(); ++i) {
-    const LaunchResult& launch = simulation.launches[i];
-    const LaunchWaves waves = waves_of(simulation, i);
-    json["launches"].push_back({{"name", launch.name},
-                                {"blocks", launch.blocks},
-                                {"launched_blocks", waves.blocks},
-                                {"threads", launch.threads},
-                                {"smem_bytes", launch.shared_bytes},
-                                {"blocks_per_sm", launch.blocks_per_sm},
-                                {"waves", waves.waves},
-                                {"cycles", rounded(launch.cycles.value)}});
-    Json& added = json["launches"].back();
-    if (waves.tiles_per_block > 0) added["tiles_per_block"] = waves.tiles_per_block;
-    if (beside.under_load != nullptr) added["cycles_under_load"] = rounded(beside.under_load->simulation->launches[i].cycles.value);
-  }
-  json["ledger"] = Json::array();
-  for (const LedgerEntry& entry : simulation.ledger.entries())
-    json["ledger"].push_back({{"launch", simulation.launches.at(static_cast<std::size_t>(entry.launch)).name},
-                              {"tensor", to_string(entry.tensor)},
-                              {"link", to_string(entry.link)},
-                              {"line", entry.line},
-                              {"bytes", entry.bytes}});
-  json["host"] = {{"wall_ms", cost.wall_ms}, {"peak_rss_bytes", cost.peak_rss_bytes}};
-  return json.dump(2) + '\n';
 }
 
 }  // namespace tilescope

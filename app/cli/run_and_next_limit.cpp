@@ -114,7 +114,7 @@ Result<RunAndNextLimit> simulate_run_and_next_limit(const SimulationRequest& req
     both.next = *next;
   }
   // A part that was stopped is missing, and nothing in the result would say so.
-  if (watch.stopped && watch.stopped()) return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
+  if (watch.stopped && watch.stopped()) return simulation_cancelled();
   return both;
 }
 

@@ -86,9 +86,9 @@ Status run_simulate(const CommandLine& line, std::FILE* out, std::FILE* err) {
   const std::optional<ChangeEffect> effect =
       effect_of_overrides(line, *result, [&](double fraction) { return work.show("the run without --set", fraction); });
   work.end();
-  if (work.stopped()) return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
+  if (work.stopped()) return simulation_cancelled();
   const RunsBeside beside{result->under_load ? &*result->under_load : nullptr, effect ? &*effect : nullptr, result->errors,
-                          result->recorded_lookups, clock_of_file(line.gpu, request->simulation.gpu, recordings)};
+                          result->recorded_lookups, clock_of_file_sentence(line.gpu, request->simulation.gpu, recordings)};
   // Both texts before any file: a failure to make one then leaves nothing to remove.
   const std::string trace = line.trace.empty() ? "" : to_chrome_trace(simulation);
   const std::string json = line.json ? report_json(simulation, next, cost, beside) : "";

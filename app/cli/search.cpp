@@ -26,6 +26,8 @@
 #include "app/model/background/parallel.h"
 #include "app/model/measurements/common_clock.h"
 #include "app/model/measurements/compiled_kernel.h"
+#include "app/model/measurements/error_sentences.h"
+#include "app/model/measurements/runs_at_clock.h"
 #include "app/model/measurements/time_errors.h"
 #include "app/model/requests/assets.h"
 #include "kernels/measure/measure_case.h"
@@ -327,10 +329,10 @@ std::string ratios_text(const Searched& searched, const RankedRows& rows) {
   for (std::size_t i = 1; i < rows.all.size(); ++i) {
     const SearchCandidate& other = *rows.all[i];
     if ((i >= rows.shown && !other.own) || !said.insert(other.request.algorithm).second) continue;
-    if (is_imagined(first.request.gpu.id)) continue;  // the lines on its programs say that
-    const auto errors =
-        ratio_errors_of(searched.known, predicted(first.request, *first.outcome), predicted(other.request, *other.outcome));
-    text += command_words(ratio_errors_sentence(errors, first.request.algorithm, other.request.algorithm)) + '\n';
+    const Sentence ratio =
+        ratio_errors_sentence(searched.known, predicted(first.request, *first.outcome), predicted(other.request, *other.outcome),
+                              first.request.algorithm, other.request.algorithm);
+    if (!ratio.empty()) text += command_words(ratio) + '\n';
   }
   return text;
 }

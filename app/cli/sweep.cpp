@@ -21,7 +21,7 @@
 #include "app/cli/window_options.h"
 #include "app/model/background/parallel.h"
 #include "app/model/measurements/compiled_kernel.h"
-#include "app/model/measurements/time_errors.h"
+#include "app/model/measurements/error_sentences.h"
 #include "app/model/requests/assets.h"
 #include "app/model/session/run_sweep.h"
 #include "app/platform/files.h"

@@ -101,13 +101,21 @@ std::optional<Bound> bound_from(std::string_view name) {
   return std::nullopt;
 }
 
-/// FNV-1a over a table's elements.
+/// FNV-1a, over numbers of any width.
+class Fnv1a {
+ public:
+  void add(std::uint32_t value) { hash_ = (hash_ ^ value) * 0x100000001b3U; }
+  std::uint64_t hash() const { return hash_; }
+
+ private:
+  std::uint64_t hash_ = 0xcbf29ce484222325U;
+};
+
 std::uint64_t content_hash(const CapturedTable& table) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  const auto add = [&](std::uint32_t value) { hash = (hash ^ value) * 0x100000001b3U; };
-  for (const std::int32_t value : table.integers) add(static_cast<std::uint32_t>(value));
-  for (const float value : table.reals) add(std::bit_cast<std::uint32_t>(value));
-  return hash;
+  Fnv1a sum;
+  for (const std::int32_t value : table.integers) sum.add(static_cast<std::uint32_t>(value));
+  for (const float value : table.reals) sum.add(std::bit_cast<std::uint32_t>(value));
+  return sum.hash();
 }
 
 /// Returns everything that determines the points; equal values mean the same sweep.
@@ -188,12 +196,12 @@ Error unreadable(std::string_view origin) {
 
 constexpr std::string_view check_name = "check";
 
-/// Returns the checksum of a point's text, FNV-1a in hexadecimal. Points of a file stand as results without being simulated again,
-/// so a point that somebody changed must not pass for one.
+/// Returns the checksum of a point's text in hexadecimal. Points of a file stand as results without being simulated again, so a
+/// point that somebody changed must not pass for one.
 std::string check_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return fmt::format("{:016x}", hash);
+  Fnv1a sum;
+  for (const char c : text) sum.add(static_cast<unsigned char>(c));
+  return fmt::format("{:016x}", sum.hash());
 }
 
 /// `at`: "line 4" or "point 2".

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/measurements/error_sentences.h"
 #include "app/ui/say.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"

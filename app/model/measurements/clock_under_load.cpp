@@ -69,13 +69,8 @@ bool is_other_tile(const ProgramTile& tile, const ProgramTile& own, const Simula
 }
 
 AsItStands as_it_stands(const SimulationRequest& variant) {
-  AsItStands kernel{variant, !unchanged(variant.gpu), false};
-  if (kernel.other_gpu) {
-    if (auto gpu = load_gpu(variant.gpu.id))
-      kernel.request.gpu = std::move(*gpu);
-    else
-      kernel.other_gpu = false;
-  }
+  AsItStands kernel{variant};
+  kernel.other_gpu = !unchanged(variant.gpu) && take_unchanged_gpu(kernel.request);
   take_own_tile(kernel.request);
   kernel.request.block_order = BlockOrder::launch;
   if (!find_kernel(variant.algorithm, variant.key_order)) kernel.request.key_order = KeyOrder::ascending;
@@ -121,8 +116,8 @@ std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, con
   return std::nullopt;
 }
 
-Result<std::optional<ClockUnderLoad>> clock_without_run(const SimulationRequest& request, const Recordings& recordings,
-                                                        const Progress& progress) {
+Result<std::optional<ClockUnderLoad>> clock_without_own_run(const SimulationRequest& request, const Recordings& recordings,
+                                                            const Progress& progress) {
   if (auto clock = known_clock(request.gpu, find_case(recordings.known, request))) return clock;
   AsItStands kernel = as_it_stands(request);
   if (recordings.runs.empty() || !kernel.is_changed()) return std::optional<ClockUnderLoad>();

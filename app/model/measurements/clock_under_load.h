@@ -42,11 +42,11 @@ bool clock_is_users(const GpuSpec& gpu);
 /// Returns whether a run on this GPU can have a clock under load that is not its own.
 bool may_slow(const Recordings& recordings, const GpuSpec& gpu);
 
-/// Returns the clock under load of a request that is known without running it: that which the user set for load, that of its
-/// recording, or that of the kernel as it stands, which is simulated for it. nullopt where there is none.
+/// Returns the clock under load of a request that is known before the request itself is simulated: that which the user set for
+/// load, that of its recording, or that of the kernel as it stands, which is simulated for it. nullopt where there is none.
 /// Errors  cancelled
-Result<std::optional<ClockUnderLoad>> clock_without_run(const SimulationRequest& request, const Recordings& recordings,
-                                                        const Progress& progress = {});
+Result<std::optional<ClockUnderLoad>> clock_without_own_run(const SimulationRequest& request, const Recordings& recordings,
+                                                            const Progress& progress = {});
 
 /// How far predictions of one program on one GPU were off, against its recordings.
 struct PredictionErrors {

@@ -2,13 +2,10 @@
 // programs under the fastest. With a clock each, the clock could decide which comes first: recorded clocks differ by up to a fifth.
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 
 #include "app/model/measurements/clock_under_load.h"
-#include "sim/analysis/outcome.h"
 
 namespace tilescope {
 
@@ -17,10 +14,6 @@ SimulationRequest at_clock(SimulationRequest request, double clock_hz);
 /// Returns the clock for runs that are compared with `first`; 0 where the highest stays, because none is known under load or the
 /// user chose one. It simulates `first`. Errors  cancelled
 Result<double> clock_of_comparison(const SimulationRequest& first, const Recordings& recordings, const Progress& progress = {});
-/// Simulates a request at the clock of a comparison and keeps its figures, with its useful FLOP count and its recorded time.
-/// Errors  cancelled
-Result<Outcome> simulate_outcome_at(double clock_hz, const SimulationRequest& request, const Recordings& recordings,
-                                    const Progress& progress = {});
 
 /// The clock of several programs on one problem.
 struct RankingClock {
@@ -31,20 +24,5 @@ struct RankingClock {
 /// that is refused does not count. Errors  cancelled
 Result<RankingClock> clock_of_ranking(std::span<const SimulationRequest> requests, const Recordings& recordings, int threads,
                                       const Progress& progress = {});
-
-struct PairUnderLoad {
-  std::shared_ptr<const Simulation> first, second;
-};
-/// Simulates two runs again at the clock that the GPU holds under the first. On two GPUs each run has its own clock under load. A
-/// run whose clock does not change is returned as it is.
-/// Errors   those of simulate(); cancelled
-Result<PairUnderLoad> pair_under_load(const Measurements& known, const std::shared_ptr<const Simulation>& first,
-                                      const std::shared_ptr<const Simulation>& second, const Progress& progress = {});
-
-/// Simulates a request at the clock of a comparison or, where none is given, at its own clock under load, and keeps the figures of
-/// that run, with Outcome::under_load. It simulates once where the clock is known before, else twice: the clock follows from a run
-/// at the highest.
-Result<Outcome> simulate_outcome_under_load(const SimulationRequest& request, const Recordings& recordings,
-                                            const Progress& progress = {}, std::optional<double> common_hz = {});
 
 }  // namespace tilescope

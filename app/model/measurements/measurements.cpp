@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "app/model/measurements/time_errors.h"
+#include "app/model/measurements/validation_tables.h"
 #include "app/model/requests/assets.h"
 #include "app/platform/asset_files.h"
 #include "app/platform/files.h"
@@ -146,6 +146,14 @@ Result<KnownBundle> known_bundle(const fs::path& path, std::string_view text, bo
 bool unchanged(const GpuSpec& gpu) {
   return std::none_of(gpu.provenance.begin(), gpu.provenance.end(),
                       [](const auto& entry) { return entry.second.note == changed_note; });
+}
+
+bool take_unchanged_gpu(SimulationRequest& request) {
+  if (unchanged(request.gpu)) return true;
+  Result<GpuSpec> gpu = load_gpu(request.gpu.id);
+  if (!gpu) return false;
+  request.gpu = std::move(*gpu);
+  return true;
 }
 
 bool has_as_many_blocks_as_fit(const Simulation& simulation) {

@@ -96,5 +96,7 @@ bool has_as_many_blocks_as_fit(const Simulation& simulation);
 
 /// Returns whether every number of the GPU is as its file has it.
 bool unchanged(const GpuSpec& gpu);
+/// Gives a request its GPU without changed values. Returns false, and leaves the request, where that GPU cannot be loaded.
+bool take_unchanged_gpu(SimulationRequest& request);
 
 }  // namespace tilescope

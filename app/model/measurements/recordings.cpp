@@ -42,7 +42,7 @@ Recordings load_recordings(const GpuSpec& gpu) {
   return recordings_of(load_measurements_of(gpu.id), gpu);
 }
 
-Sentence clock_of_file(std::string_view source, const GpuSpec& gpu, const Recordings& recordings) {
+Sentence clock_of_file_sentence(std::string_view source, const GpuSpec& gpu, const Recordings& recordings) {
   if (!is_gpu_file(source)) return {};
   if (!recordings.known.bundles.empty())
     return phrase("This file has the numbers of {}, so its times have the clocks and the errors of recorded runs of {}.", gpu.id,
@@ -61,11 +61,7 @@ Sentence clock_of_file(std::string_view source, const GpuSpec& gpu, const Record
 
 double recorded_lookups(const Recordings& recordings, const SimulationRequest& request) {
   SimulationRequest real = request;
-  if (!unchanged(real.gpu)) {
-    auto gpu = load_gpu(real.gpu.id);
-    if (!gpu) return 0;
-    real.gpu = std::move(*gpu);
-  }
+  if (!take_unchanged_gpu(real)) return 0;
   const auto found = find_case(recordings.known, real);
   if (!found) return 0;
   const auto& counters = found->measured().counters;

@@ -1,10 +1,8 @@
-// Reads the tables, and sums the errors of a program.
+// Finds the recorded runs that are like a predicted one, and sums their errors.
 #include "app/model/measurements/time_errors.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -12,7 +10,6 @@
 #include "app/model/requests/assets.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/l2_busy.h"
-#include "sim/analysis/validation_csv.h"
 #include "sim/core/refuse.h"
 #include "sim/programs/programs.h"
 
@@ -140,42 +137,7 @@ FigureErrors errors_over(const AlikeRuns& alike, const ErrorOf& error_of) {
   return errors;
 }
 
-std::vector<ValidationRow> rows_in_table(std::string_view name) {
-  const auto tables = validation_tables();
-  const auto table = std::ranges::find(tables, name, &ValidationTable::name);
-  if (table == tables.end()) return {};
-  Result<std::vector<ValidationRow>> rows = validation_from_csv(table->csv);
-  return rows ? std::move(*rows) : std::vector<ValidationRow>();
-}
-
 }  // namespace
-
-namespace {
-
-/// Adds how the recorded runs differ from the predicted one.
-Sentence with_differences(Sentence said, const FigureErrors& errors) {
-  if (errors.other_tile) said = phrase("{} They have the kernel's own tile.", said);
-  if (errors.of_unchanged) said = phrase("{} They are of the unchanged GPU.", said);
-  return said;
-}
-
-}  // namespace
-
-std::vector<double> time_errors_in_table(std::string_view name, std::span<const MeasuredCase> cases) {
-  std::vector<double> errors(cases.size(), std::numeric_limits<double>::quiet_NaN());
-  std::map<std::pair<std::string, std::string>, double> by_case;
-  for (const ValidationRow& row : rows_in_table(name))
-    if (const auto& error = row.errors[static_cast<std::size_t>(Figure::time)]) by_case[{row.kernel, row.problem}] = *error;
-  for (std::size_t i = 0; i < cases.size(); ++i)
-    if (const auto found = by_case.find({cases[i].kernel, short_text(cases[i])}); found != by_case.end()) errors[i] = found->second;
-  return errors;
-}
-
-std::vector<CaseValidation> results_in_table(std::string_view name, std::span<const MeasuredCase> cases,
-                                             std::span<const KnownMiss> known) {
-  Result<std::vector<CaseValidation>> results = results_of(rows_in_table(name), cases, known);
-  return results ? std::move(*results) : std::vector<CaseValidation>();
-}
 
 PredictedRun predicted(const Simulation& simulation) {
   return {simulation.request, simulation.time.value, l2_may_decide(simulation)};
@@ -237,55 +199,6 @@ Result<RatioErrors> ratio_errors_of(const Measurements& known, const PredictedRu
     return errors;
   }
   return refuse("no two such runs are recorded");
-}
-
-Sentence ratio_errors_sentence(const Result<RatioErrors>& errors, std::string_view a, std::string_view b) {
-  const std::string first(a), second(b);
-  if (!errors)
-    return first == second ? phrase("How far the ratio of two times of {} is off is unknown: {}.", first, errors.error().sentence)
-                           : phrase("How far the ratio of a time of {} to one of {} is off is unknown: {}.", first, second,
-                                    errors.error().sentence);
-  const std::string mean = format_percent(errors->mean), worst = format_percent(errors->worst);
-  const Sentence of = errors->held_out ? phrase("recorded runs that the model had not seen") : phrase("recorded runs");
-  if (errors->pairs == 1)
-    return first == second ? phrase("The ratio of two times of {} was off by {} in one pair of {}, the only one.", first, mean, of)
-                           : phrase("The ratio of a time of {} to one of {} was off by {} in one pair of {}, the only one.", first,
-                                    second, mean, of);
-  return first == second ? phrase("The ratio of two times of {} is ±{}: mean of {} pairs of {}, {} at worst.", first, mean,
-                                  errors->pairs, of, worst)
-                         : phrase("The ratio of a time of {} to one of {} is ±{}: mean of {} pairs of {}, {} at worst.", first,
-                                  second, mean, errors->pairs, of, worst);
-}
-
-Sentence imagined_gpu_sentence(std::string_view gpu) {
-  return phrase("{} was never built, so its times have nothing to be compared with.", std::string(gpu));
-}
-
-Sentence time_errors_sentence(const Result<FigureErrors>& errors, std::string_view program, std::string_view gpu) {
-  if (is_imagined(gpu)) return imagined_gpu_sentence(gpu);
-  const std::string name(program);
-  if (!errors) return phrase("How far times of {} are off is unknown: {}.", name, errors.error().sentence);
-  const Sentence of = errors->is_short ? phrase("{} under 20 µs", name) : Sentence(name);
-  const std::string mean = format_percent(errors->mean), worst = format_percent(errors->worst);
-  const Sentence said = errors->runs == 1 ? phrase("The time of {} was off by {} in one recorded run, the only one.", of, mean)
-                        : errors->held_out
-                            ? phrase("Times of {} are ±{}: mean of {} recorded runs that the model had not seen, {} at worst.", of,
-                                     mean, errors->runs, worst)
-                            : phrase("Times of {} are ±{}: mean of {} recorded runs that the model was made with, {} at worst.", of,
-                                     mean, errors->runs, worst);
-  return with_differences(said, *errors);
-}
-
-Sentence byte_errors_sentence(const Result<FigureErrors>& errors, Link link, std::string_view program) {
-  if (!errors) return {};
-  const std::string name(program), mean = format_percent(errors->mean), worst = format_percent(errors->worst);
-  const Sentence of = link == Link::hbm_read ? phrase("HBM reads") : phrase("HBM writes");
-  return with_differences(errors->held_out
-                              ? phrase("{} of {} are ±{}: mean of {} recorded runs that the model had not seen, {} at worst.", of,
-                                       name, mean, errors->runs, worst)
-                              : phrase("{} of {} are ±{}: mean of {} recorded runs that the model was made with, {} at worst.", of,
-                                       name, mean, errors->runs, worst),
-                          *errors);
 }
 
 }  // namespace tilescope

@@ -1,6 +1,6 @@
 // FigureErrors: how far predicted times and HBM bytes were off, on the recorded runs of a program.
 //
-//   tests/validation/*.csv ── embedded ──► KnownBundle::time_errors, by case ── time_errors_of() ──► mean and worst
+//   validation_tables.h ──► KnownBundle::time_errors, by case ── time_errors_of() ──► FigureErrors ──► error_sentences.h
 #pragma once
 
 #include <span>
@@ -13,20 +13,6 @@
 #include "sim/core/result.h"
 
 namespace tilescope {
-
-/// A table of validation: tests/validation/<name>.csv, which belongs to the bundle of that name.
-struct ValidationTable {
-  std::string_view name, csv;
-};
-/// Returns the tables that cmake/embed_tables.cmake embeds.
-std::span<const ValidationTable> validation_tables();
-
-/// Returns the relative error of the simulated time of each case, by the table of that name; NaN where the table has none.
-std::vector<double> time_errors_in_table(std::string_view name, std::span<const MeasuredCase> cases);
-
-/// Returns the validation of each case, by the table of that name; empty where it lacks one of them.
-std::vector<CaseValidation> results_in_table(std::string_view name, std::span<const MeasuredCase> cases,
-                                             std::span<const KnownMiss> known);
 
 /// A run whose time is predicted: all that decides which recorded runs are like it.
 struct PredictedRun {
@@ -72,16 +58,5 @@ struct RatioErrors {
 /// one program on one GPU, pairs on two problems. Runs are chosen as time_errors_of() does, the short ones for a short run.
 /// Errors   those of time_errors_of(); two tiles of one program, a GPU with changed values: no recording has them; no such pair
 Result<RatioErrors> ratio_errors_of(const Measurements& known, const PredictedRun& a, const PredictedRun& b);
-
-/// Says them in one sentence: "Ratios of a time of flash3 to one of flash2 are ±4.5 %: …".
-Sentence ratio_errors_sentence(const Result<RatioErrors>& errors, std::string_view a, std::string_view b);
-
-/// Says them in one sentence, in the same words everywhere: "Times of flash3 are ±5.7 %: …". `program`: its name there. A GPU that
-/// was never built has no times to be off from, and the sentence says that.
-Sentence time_errors_sentence(const Result<FigureErrors>& errors, std::string_view program, std::string_view gpu);
-/// The same of bytes: "HBM reads of flash3 are ±1.2 %: …". Empty where the errors of times are unknown too.
-Sentence byte_errors_sentence(const Result<FigureErrors>& errors, Link link, std::string_view program);
-/// "toy was never built, so its times have nothing to be compared with."
-Sentence imagined_gpu_sentence(std::string_view gpu);
 
 }  // namespace tilescope

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/model/background/worker.h"
+#include "app/model/measurements/runs_at_clock.h"
 #include "app/model/requests/requested.h"
 #include "app/model/session/studies.h"
 #include "app/model/state/compared_runs.h"

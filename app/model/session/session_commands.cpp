@@ -392,7 +392,6 @@ void Session::State::operator()(const ImportCounters& command) {
   if (const auto missing = import_counters_of(command.path)) workspace.notify(Error{*missing});
 }
 
-/// Returns which metrics the file lacks.
 std::optional<Sentence> Session::State::import_counters_of(const std::string& path) {
   if (files.load_text == nullptr) return std::nullopt;
   const Result<std::string> text = files.load_text(path);

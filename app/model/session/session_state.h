@@ -79,7 +79,6 @@ struct Session::State {
   void refused(const Error& error, const std::string& control);
   void take_simulations(const std::vector<Arrival>& arrivals, std::int64_t asked_by);  // a gesture
   void say_misfit();
-  std::optional<Sentence> import_counters_of(const std::string& path);
   void show_step();
   void tick(double seconds);
 
@@ -131,6 +130,8 @@ struct Session::State {
   void operator()(const DeclineLessons& command);
 
   // session_commands.cpp
+  /// Returns which metrics the file lacks.
+  std::optional<Sentence> import_counters_of(const std::string& path);
   void set_inputs(InputSource inputs);
   void go_to_block();
   void go_to_probe();

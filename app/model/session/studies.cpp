@@ -418,7 +418,7 @@ void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, std
   const Recordings recordings = recordings_of(known, shown->request.gpu);
   if (changed) {
     errors_ = std::make_shared<const PredictionErrors>(prediction_errors(recordings, *shown, std::nullopt));
-    gpu_file_ = clock_of_file(gpu_source, shown->request.gpu, recordings);
+    gpu_file_ = clock_of_file_sentence(gpu_source, shown->request.gpu, recordings);
   }
   if (keeps_clock_ || !may_slow(recordings, shown->request.gpu)) under_load_.given_up = true;
   ask_for(under_load_, changed, slots::under_load, WorkKind::simulation,

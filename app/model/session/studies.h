@@ -17,6 +17,7 @@
 #include "app/model/background/worker.h"
 #include "app/model/measurements/common_clock.h"
 #include "app/model/measurements/measurements.h"
+#include "app/model/measurements/runs_at_clock.h"
 #include "app/model/run_data/exactness.h"
 #include "app/model/session/run_sweep.h"
 #include "app/model/state/center_views.h"
@@ -85,7 +86,7 @@ struct StudyView {
   std::shared_ptr<const RunUnderLoad>
       under_load;  // of the simulation that is shown; null while it is worked out, or where no clock is known
   std::shared_ptr<const PredictionErrors> errors;      // of the simulation that is shown; never null once there is one
-  Sentence gpu_file;                                   // clock_of_file() of the simulation that is shown
+  Sentence gpu_file;                                   // clock_of_file_sentence() of the simulation that is shown
   std::shared_ptr<const Simulation> at_what_if_clock;  // what is shown, at the clock of what_if; null while it is simulated
   std::shared_ptr<const DenseRun> dense;       // of the simulation that is shown; null while it is worked out, or without a mask
   std::shared_ptr<const PairUnderLoad> race;   // both runs of the race that is shown, at one clock; null while they are simulated

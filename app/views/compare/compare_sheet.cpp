@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "app/model/requests/assets.h"
+#include "app/model/measurements/error_sentences.h"
 #include "app/model/run_data/comparison_text.h"
 #include "app/ui/language.h"
 #include "app/ui/say.h"
@@ -300,11 +300,11 @@ CompareSheet compare_sheet(const RunComparison& comparison, const Measurements& 
                                       : say(tr("A at {}, B at {}."), format_clock(clock), format_clock(clock_of_second)));
 
   sheet.detail += ' ' + errors_of_both(known, first, second);
-  // Of a GPU that was never built the sentence before says it all.
-  if (!is_imagined(first.request.gpu.id) || !is_imagined(second.request.gpu.id))
-    sheet.detail +=
-        ' ' + say(ratio_errors_sentence(ratio_errors_of(known, predicted(first), predicted(second)),
-                                        algorithm_title(first.request.algorithm), algorithm_title(second.request.algorithm)));
+  if (const Sentence ratio =
+          ratio_errors_sentence(known, predicted(first), predicted(second), algorithm_title(first.request.algorithm),
+                                algorithm_title(second.request.algorithm));
+      !ratio.empty())
+    sheet.detail += ' ' + say(ratio);
 
   const BusyWith busy = either(busy_with(first), busy_with(second));
   sheet.sections.push_back(settings_of(comparison));

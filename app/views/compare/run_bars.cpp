@@ -134,20 +134,29 @@ struct Bar {
   }
 };
 
+/// Which bars of a column stand behind a question mark.
+enum class Held { none, all, unsaid };
+
+/// What a full bar of a run stands for in a column.
+struct BarScale {
+  double whole = 0;      // 0: nothing yet, so that only its figure stands
+  bool smaller = false;  // than that of the longest bar
+};
+
 struct Column {
   std::string title;
   std::vector<Bar> bars;                // one a run
   std::string about;                    // what its figures count, where that is not plain; its tooltip
   bool SaidFigures::*figure = nullptr;  // what a page's text may say of it before the answer
   double whole = 0;                     // what a full bar stands for; 0: the longest bar
+  Held held = Held::none;
+  bool any_held = false;
+  std::vector<BarScale> scales;  // one a run, where none is held
+
+  bool is_held(const PageRun& run) const { return held == Held::all || (held == Held::unsaid && !(run.said.*figure)); }
+  /// Beside a question mark a bar has no scale but that of its column.
+  BarScale shown_scale(std::size_t run) const { return any_held ? BarScale{whole} : scales[run]; }
 };
-
-/// Which bars of a column stand behind a question mark.
-enum class Held { none, all, unsaid };
-
-bool is_held(Held held, const Column& column, const PageRun& run) {
-  return held == Held::all || (held == Held::unsaid && !(run.said.*column.figure));
-}
 
 Bar traffic_bar(const PageRun& run, Link up, Link down) {
   const Simulation& simulation = *run.simulation;
@@ -320,27 +329,17 @@ std::vector<std::string> bound_texts(const Simulation& run) {
   return texts;
 }
 
-/// What a full bar of a run stands for in a column.
-struct BarScale {
-  double whole = 0;      // 0: nothing yet, so that only its figure stands
-  bool smaller = false;  // than that of the longest bar
-};
-
-/// Scales that stay when the answer comes. Beside a question mark a bar has none. With a recording it ends at a round number, which
-/// does not tell where the recording is; each run is compared with its own, so very short bars have a smaller scale.
-std::vector<BarScale> scales_of(const Column& column, std::span<const PageRun> runs, Held held) {
+/// Scales that stay when the answer comes. With a recording a scale ends at a round number, which does not tell where the recording
+/// is; each run is compared with its own, so very short bars have a smaller scale.
+std::vector<BarScale> scales_of(const Column& column) {
   constexpr double readable_part = 1.0 / 20;
-  std::vector<BarScale> scales(runs.size(), BarScale{column.whole});
+  std::vector<BarScale> scales(column.bars.size(), BarScale{column.whole});
   if (column.whole > 0) return scales;
   std::vector<double> lengths;
-  bool recorded = false;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (is_held(held, column, runs[i])) return scales;
-    lengths.push_back(column.bars[i].length());
-    recorded = recorded || column.bars[i].recorded;
-  }
+  for (const Bar& bar : column.bars) lengths.push_back(bar.length());
+  const bool recorded = std::ranges::any_of(column.bars, [](const Bar& bar) { return bar.recorded.has_value(); });
   const double longest = std::ranges::max(lengths);
-  for (std::size_t i = 0; i < runs.size(); ++i) {
+  for (std::size_t i = 0; i < scales.size(); ++i) {
     double whole = recorded ? lengths[i] : longest;
     for (const double other : lengths)  // those of like size have one scale
       if (other > whole && lengths[i] >= readable_part * other) whole = other;
@@ -512,24 +511,23 @@ void draw_figure(const Sizes& sizes, const ImU32 color, const Rect& rect, const 
 
 /// `timed`: the column is that of time.
 void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, std::span<const PageRun> runs, const Rect& rect,
-                 bool timed, Held held) {
+                 bool timed) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Rect heading = {rect.min, {rect.max.x, rect.min.y + sizes.heading}};
   draw_text(list, sizes.title, heading, theme.text_dim, column.title);
   if (!column.about.empty() && ImGui::IsWindowHovered() && heading.contains(ImGui::GetIO().MousePos))
     show_tooltip(theme, column.title, column.about);
-  const std::vector<BarScale> scales = scales_of(column, runs, held);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Bar& bar = column.bars[i];
-    const bool hidden = is_held(held, column, runs[i]);
+    const bool hidden = column.is_held(runs[i]);
     float y = rect.min.y + sizes.heading + static_cast<float>(i) * sizes.band + sizes.name;
-    draw_bar_of_run(theme, {{rect.min.x, y}, {rect.max.x, y + sizes.bar}}, bar, scales[i], hidden);
+    draw_bar_of_run(theme, {{rect.min.x, y}, {rect.max.x, y + sizes.bar}}, bar, column.shown_scale(i), hidden);
     if (hidden) continue;
     y += sizes.bar;
     const Simulation& run = *runs[i].simulation;
     draw_figure(sizes, theme.text, {{rect.min.x, y}, {rect.max.x, y + sizes.line}}, column, i, timed ? &run : nullptr,
-                !is_held(held, column, runs.front()));
-    const bool told = bar.recorded ? !bar.recorded->hidden : timed && held == Held::none;
+                !column.is_held(runs.front()));
+    const bool told = bar.recorded ? !bar.recorded->hidden : timed && column.held == Held::none;
     if (sizes.below == 0 || !told) continue;
     const std::vector<std::string> texts = second_texts(bar, timed ? &run : nullptr);
     if (texts.empty()) continue;
@@ -567,7 +565,7 @@ std::vector<Tensor> unnamed_tensors(const Theme& theme, std::span<const Column> 
                                     std::span<const float> widths) {
   std::vector<Tensor> out;
   for (std::size_t c = 0; c < columns.size(); ++c) {
-    const std::vector<BarScale> scales = scales_of(columns[c], runs, Held::none);
+    const std::vector<BarScale>& scales = columns[c].scales;
     for (std::size_t i = 0; i < runs.size(); ++i)
       for (const Part& part : columns[c].bars[i].parts) {
         if (!part.tensor || scales[i].whole <= 0) continue;
@@ -600,14 +598,8 @@ float draw_names(const Theme& theme, ImVec2 at, float width, std::span<const Ten
   return place.y + line - at.y;
 }
 
-/// A later page may ask for the time that this one has.
-Held held_time(const View& view, Held held) {
-  return view.lesson.covers_time ? Held::all : held;
-}
-
 /// The columns of one run below each other, each over the whole width: nothing stands beside it to be compared with.
-void draw_single_run(const View& view, std::span<const Column> columns, std::span<const PageRun> runs, const Rect& room,
-                     Held held) {
+void draw_single_run(const View& view, std::span<const Column> columns, std::span<const PageRun> runs, const Rect& room) {
   const Theme& theme = *view.theme;
   const float line = std::round(1.8F * theme.heading->FontSize);
   draw_text(ImGui::GetWindowDrawList(), theme.heading, {room.min, {room.max.x, room.min.y + line}}, theme.text,
@@ -617,8 +609,7 @@ void draw_single_run(const View& view, std::span<const Column> columns, std::spa
   const Sizes sizes = sizes_of(view, columns, runs, widths, each, 1, true);
   Rect row = {{room.min.x, room.min.y + line}, room.max};
   for (std::size_t c = 0; c < columns.size(); ++c) {
-    const bool timed = c + 1 == columns.size();
-    draw_column(theme, sizes, columns[c], runs, row, timed, timed ? held_time(view, held) : held);
+    draw_column(theme, sizes, columns[c], runs, row, c + 1 == columns.size());
     row.min.y += each;
   }
 }
@@ -666,14 +657,13 @@ Grid grid_of(const Theme& theme, std::span<const Column> columns, float width, f
 
 /// The bars of all runs in a row of columns; `has_time`: the last of them is that of time.
 void draw_row_of_columns(const View& view, std::span<const Column> columns, std::span<const PageRun> runs, const Rect& room,
-                         std::span<const float> widths, float between, bool has_time, Held held) {
+                         std::span<const float> widths, float between, bool has_time) {
   const Theme& theme = *view.theme;
   const Sizes sizes = sizes_of(view, columns, runs, widths, room.height(), runs.size(), has_time);
   Rect column = room;
   for (std::size_t c = 0; c < columns.size(); ++c) {
-    const bool timed = has_time && c + 1 == columns.size();
     column.max.x = column.min.x + widths[c];
-    draw_column(theme, sizes, columns[c], runs, column, timed, timed ? held_time(view, held) : held);
+    draw_column(theme, sizes, columns[c], runs, column, has_time && c + 1 == columns.size());
     column.min.x = column.max.x + between;
   }
   const std::vector<std::string> names = distinct_names(runs);
@@ -711,18 +701,21 @@ std::vector<std::string> distinct_names(std::span<const PageRun> runs) {
 
 void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& area, bool asks) {
   if (runs.empty()) return;
-  const Held held = asks ? Held::unsaid : Held::none;
   const Theme& theme = *view.theme;
   const float key = std::round(1.5F * theme.ui->FontSize), between = std::round(22 * theme.scale);
   std::vector<Column> columns = columns_of(runs, asked_of(view));
+  for (Column& column : columns) column.held = asks ? Held::unsaid : Held::none;
+  if (view.lesson.covers_time) columns.back().held = Held::all;  // a later page may ask for the time that this one has
   const char* said = nullptr;
   for (Column& column : columns) {
     for (Bar& bar : column.bars)
       if (bar.recorded) bar.recorded->hidden = asks;  // no text says what was recorded
-    const std::vector<BarScale> scales = scales_of(column, runs, held);
-    if (std::ranges::any_of(scales, &BarScale::smaller)) said = tr("Runs of very different size: each size has its own scale.");
+    column.scales = scales_of(column);
+    column.any_held = std::ranges::any_of(runs, [&](const PageRun& run) { return column.is_held(run); });
+    if (!column.any_held && std::ranges::any_of(column.scales, &BarScale::smaller))
+      said = tr("Runs of very different size: each size has its own scale.");
     for (std::size_t i = 0; i < runs.size(); ++i)
-      if (!is_held(held, column, runs[i]) && has_strip(column.bars[i], scales[i]))
+      if (!column.is_held(runs[i]) && has_strip(column.bars[i], column.shown_scale(i)))
         said = tr("Strips: what the bytes of a run are, without a scale.");
   }
   const bool single = runs.size() == 1;
@@ -740,13 +733,13 @@ void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& 
   const Rect room = {area.min, {area.max.x, area.max.y - key - names}};
   draw_names(theme, {area.min.x, room.max.y}, area.width(), unnamed, true);
   draw_key(theme, {{area.min.x, area.max.y - key}, area.max}, runs, asks, said);
-  if (single) return draw_single_run(view, columns, runs, room, held);
+  if (single) return draw_single_run(view, columns, runs, room);
   const float height = std::floor(room.height() / static_cast<float>(grid.rows));
   for (std::size_t row = 0; row < widths.size(); ++row) {
     const float top = room.min.y + static_cast<float>(row) * height;
     const std::size_t from = row * grid.per_row;
     draw_row_of_columns(view, all.subspan(from, widths[row].size()), runs, {{room.min.x, top}, {room.max.x, top + height}},
-                        widths[row], between, from + widths[row].size() == all.size(), held);
+                        widths[row], between, from + widths[row].size() == all.size());
   }
 }
 

@@ -118,7 +118,7 @@ void draw_reason(const View& view, ProseTerms& terms) {
 
 /// A control by the name that it has in the window; `key` is its key in links.
 std::string control_of(std::string_view key) {
-  for (int i = 0; i <= static_cast<int>(Setting::page_order); ++i)
+  for (int i = 0; i <= static_cast<int>(Setting::table_gradient); ++i)
     if (const auto setting = static_cast<Setting>(i); to_string(setting) == key) return control_name(setting);
   if (key == "algorithm") return tr("Algorithm");
   if (key == "block_order") return tr("Block order");

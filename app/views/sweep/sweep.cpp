@@ -5,6 +5,7 @@
 
 #include "app/model/lessons/lecture.h"
 #include "app/model/measurements/compiled_kernel.h"
+#include "app/model/measurements/error_sentences.h"
 #include "app/model/measurements/time_errors.h"
 #include "app/model/requests/assets.h"
 #include "app/ui/panel_state.h"

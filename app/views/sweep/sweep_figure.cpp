@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 
+#include "app/model/measurements/error_sentences.h"
 #include "app/ui/say.h"
 #include "app/views/beside_run.h"
 #include "sim/analysis/format.h"

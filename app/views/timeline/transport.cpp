@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "app/model/lessons/lecture.h"
-#include "app/model/measurements/time_errors.h"
+#include "app/model/measurements/error_sentences.h"
 #include "app/model/requests/assets.h"
 #include "app/model/state/playhead.h"
 #include "app/ui/say.h"

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/model/measurements/error_sentences.h"
 #include "app/ui/meanings.h"
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "app/model/measurements/common_clock.h"
+#include "app/model/measurements/runs_at_clock.h"
 #include "app/model/measurements/useful_flops.h"
 #include "app/model/requests/assets.h"
 #include "app/platform/files.h"
@@ -433,7 +434,7 @@ TEST_CASE("clock under load: a file of one's own says which clock its times have
     const auto gpu = load_gpu(path);
     REQUIRE(gpu);
     const Recordings recordings = load_recordings(*gpu);
-    return Loaded{*gpu, recordings, clock_of_file(path, *gpu, recordings).text()};
+    return Loaded{*gpu, recordings, clock_of_file_sentence(path, *gpu, recordings).text()};
   };
   const auto run_on = [&](const Loaded& loaded) {
     SimulationRequest request;
@@ -445,7 +446,7 @@ TEST_CASE("clock under load: a file of one's own says which clock its times have
   const auto shipped = simulated("flash3", "h100", recorded_flash3);
   const auto of_shipped = run_under_load(load_recordings(shipped->request.gpu), *shipped);
   REQUIRE(of_shipped);
-  CHECK(clock_of_file("h100", shipped->request.gpu, load_recordings(shipped->request.gpu)).empty());
+  CHECK(clock_of_file_sentence("h100", shipped->request.gpu, load_recordings(shipped->request.gpu)).empty());
   // A copy under another id has the clock, the time and the errors of the GPU whose numbers it has.
   const Loaded copy = load(with("id = \"h100\"", "id = \"mine\""));
   CHECK(copy.gpu.id == "h100");

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "app/model/measurements/clock_under_load.h"
+#include "app/model/measurements/error_sentences.h"
 #include "app/model/requests/assets.h"
 #include "app/platform/files.h"
 #include "sim/analysis/validation_csv.h"
@@ -320,6 +321,14 @@ TEST_CASE("ratio errors: a single pair is called one, and not a mean") {
       "the only one.");
   errors.pairs = 2;
   CHECK(ratio_errors_sentence(errors, "flash3", "standard").text().find("mean of 2 pairs") != std::string::npos);
+}
+
+TEST_CASE("ratio errors: of a GPU that was never built nothing is said, since the sentence on its times says it all") {
+  const Measurements known = load_measurements_of("h100");
+  const SimulationRequest real = request_for("flash2", long_causal), imagined = request_for("flash2", long_causal, "toy");
+  CHECK(ratio_errors_sentence(known, lasting(real), lasting(imagined), "flash2", "flash2").empty());
+  CHECK(ratio_errors_sentence(known, lasting(imagined), lasting(real), "flash2", "flash2").empty());
+  CHECK_FALSE(ratio_errors_sentence(known, lasting(real), lasting(real), "flash2", "flash2").empty());
 }
 
 TEST_CASE("time errors: every recorded case of our own kernels has a row in the table of its bundle") {

@@ -1,0 +1,25 @@
+// How far predictions are off, in the same sentences everywhere.
+#pragma once
+
+#include <string_view>
+
+#include "app/model/measurements/time_errors.h"
+
+namespace tilescope {
+
+/// Says errors of a ratio in one sentence: "Ratios of a time of flash3 to one of flash2 are ±4.5 %: …".
+Sentence ratio_errors_sentence(const Result<RatioErrors>& errors, std::string_view a, std::string_view b);
+/// Says the same of two predicted runs, whose programs have these names. Empty where the GPU of one was never built: the sentence
+/// on its times says it all.
+Sentence ratio_errors_sentence(const Measurements& known, const PredictedRun& first, const PredictedRun& second,
+                               std::string_view name_of_first, std::string_view name_of_second);
+
+/// Says errors of times in one sentence: "Times of flash3 are ±5.7 %: …". `program`: its name there. A GPU that was
+/// never built has no times to be off from, and the sentence says that.
+Sentence time_errors_sentence(const Result<FigureErrors>& errors, std::string_view program, std::string_view gpu);
+/// The same of bytes: "HBM reads of flash3 are ±1.2 %: …". Empty where the errors of times are unknown too.
+Sentence byte_errors_sentence(const Result<FigureErrors>& errors, Link link, std::string_view program);
+/// "toy was never built, so its times have nothing to be compared with."
+Sentence imagined_gpu_sentence(std::string_view gpu);
+
+}  // namespace tilescope
