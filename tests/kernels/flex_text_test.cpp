@@ -1,5 +1,5 @@
 // The CUDA of flex: every preset has one, and NVRTC takes it. Needs NVRTC, no GPU; without it the test says so. NVRTC needs seconds
-// for each, so a run compiles some of them, drawn anew; TILESCOPE_EVERY_PRESET=1 compiles all.
+// for each text, so a run compiles some of them, drawn anew; TILESCOPE_EVERY_PRESET=1 compiles all.
 #include "kernels/flex/flex.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <random>
 #include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -76,16 +77,36 @@ std::string parameters_of(std::string_view name) {
   return "";
 }
 
+/// Which texts of a run are compiled.
+struct Drawn {
+  unsigned seed = static_cast<unsigned>(std::random_device{}());
+  std::mt19937 random = std::mt19937(seed);
+  bool every = std::getenv("TILESCOPE_EVERY_PRESET") != nullptr;
+  bool is_compiled() { return random() % 2 == 0 || every; }
+};
+
+/// NVRTC takes the text. Without NVRTC the test says so once.
+void require_taken(const std::string& text) {
+  const Status taken = check_flex(text);
+  const bool lacks_nvrtc = !taken && taken.error().kind == Error::Kind::machine_lacks &&
+                           taken.error().sentence.text().find("does not take") == std::string::npos;
+  if (!lacks_nvrtc) {
+    REQUIRE_MESSAGE(taken, (taken ? std::string() : taken.error().sentence.text()));
+    return;
+  }
+  static bool said = false;
+  if (!std::exchange(said, true)) std::printf("skipped: %s\n", taken.error().sentence.text().c_str());
+}
+
 }  // namespace
 
 TEST_CASE("flex: every preset has CUDA, and NVRTC compiles it") {
-  const auto seed = static_cast<unsigned>(std::random_device{}());
-  CAPTURE(seed);
-  std::mt19937 random(seed);
+  Drawn drawn_texts;
+  std::mt19937& random = drawn_texts.random;
+  CAPTURE(drawn_texts.seed);
   const std::size_t count = presets().size();
-  std::vector<bool> compiled(count, std::getenv("TILESCOPE_EVERY_PRESET") != nullptr);
+  std::vector<bool> compiled(count, drawn_texts.every);
   for (int drawn = 0; drawn < 3; ++drawn) compiled[random() % count] = true;
-  bool lacks_nvrtc = false;
   for (std::size_t number = 0; number < count; ++number) {
     const Preset& preset = presets()[number];
     AttentionProblem problem = small(random() % 2 == 0 ? 64 : 128);
@@ -100,15 +121,7 @@ TEST_CASE("flex: every preset has CUDA, and NVRTC compiles it") {
     const Result<FlexText> text = flex_text(base, problem);
     REQUIRE_MESSAGE(text, (text ? std::string() : text.error().sentence.text()));
     CHECK(flex_shared_bytes(base, problem, text->source, 4) < 227 * 1024);
-    if (!compiled[number] || lacks_nvrtc) continue;
-    const Status taken = check_flex(text->text);
-    if (!taken && taken.error().kind == Error::Kind::machine_lacks &&
-        taken.error().sentence.text().find("does not take") == std::string::npos) {
-      std::printf("skipped: %s\n", taken.error().sentence.text().c_str());
-      lacks_nvrtc = true;
-      continue;
-    }
-    REQUIRE_MESSAGE(taken, (taken ? std::string() : taken.error().sentence.text()));
+    if (compiled[number]) require_taken(text->text);
   }
 }
 
@@ -128,6 +141,8 @@ TEST_CASE("flex: the reads of tables with a gradient are structs of the text, an
        {"TableReach::pair", "TableReach::query", "rises = false"}},
       {"20 * tanh((score + spatial[h, clamp(q - kv, 0, 7)]) / 20)", {"spatial"}, {"has_factor = false, weighed = false"}},
   };
+  Drawn drawn;
+  CAPTURE(drawn.seed);
   for (const std::int64_t head_dim : {64, 128})
     for (const auto& one : cases) {
       CAPTURE(std::string(one.score));
@@ -143,10 +158,7 @@ TEST_CASE("flex: the reads of tables with a gradient are structs of the text, an
       const Result<FlexText> text = flex_text(FlexBase::backward, problem);
       REQUIRE(text);
       for (const char* line : one.lines) CHECK_MESSAGE(text->text.find(line) != std::string::npos, line);
-      const Status taken = check_flex(text->text);
-      const bool lacks_nvrtc = !taken && taken.error().kind == Error::Kind::machine_lacks &&
-                               taken.error().sentence.text().find("does not take") == std::string::npos;
-      if (!lacks_nvrtc) REQUIRE_MESSAGE(taken, (taken ? std::string() : taken.error().sentence.text()));
+      if (drawn.is_compiled()) require_taken(text->text);
       choice.table_gradients.clear();
       REQUIRE(settle_masks(choice, problem));
       CHECK(flex_text(FlexBase::backward, problem)->text.find("FlexReads") == std::string::npos);
@@ -181,15 +193,14 @@ TEST_CASE("flex: the loop with two blocks an SM has its own text, and both block
     REQUIRE(text);
     CHECK(text->text.find("__launch_bounds__(256, 2)") != std::string::npos);
     CHECK(2 * (flex_shared_bytes(FlexBase::two_blocks, problem, text->source, 64) + reserved) <= bytes_of_sm);
-    const Status taken = check_flex(text->text);
-    const bool lacks_nvrtc = !taken && taken.error().kind == Error::Kind::machine_lacks &&
-                             taken.error().sentence.text().find("does not take") == std::string::npos;
-    if (!lacks_nvrtc) REQUIRE_MESSAGE(taken, (taken ? std::string() : taken.error().sentence.text()));
+    require_taken(text->text);
   }
   CHECK(flex_kernel_id(FlexBase::two_blocks) == "hopper_flex");
 }
 
 TEST_CASE("flex: with pages the text has their size, and NVRTC compiles each kind, for ragged keys too") {
+  Drawn drawn;
+  CAPTURE(drawn.seed);
   for (const FlexBase base : {FlexBase::flash2, FlexBase::hopper})
     for (const std::int64_t head_dim : {64, 128})
       for (const std::int64_t page_size : {16, 64, 384}) {
@@ -206,10 +217,7 @@ TEST_CASE("flex: with pages the text has their size, and NVRTC compiles each kin
         CHECK(text->text.find(", " + std::to_string(page_size) + ">;") != std::string::npos);
         // Sixteen entries more are 64 bytes more.
         CHECK(flex_shared_bytes(base, problem, text->source, 4, 16) == flex_shared_bytes(base, problem, text->source, 4) + 64);
-        const Status taken = check_flex(text->text);
-        const bool lacks_nvrtc = !taken && taken.error().kind == Error::Kind::machine_lacks &&
-                                 taken.error().sentence.text().find("does not take") == std::string::npos;
-        if (!lacks_nvrtc) REQUIRE_MESSAGE(taken, (taken ? std::string() : taken.error().sentence.text()));
+        if (drawn.is_compiled()) require_taken(text->text);
       }
   CHECK(flex_text(FlexBase::flash2, small(64))->text.find("Paged") == std::string::npos);
 }

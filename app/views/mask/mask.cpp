@@ -531,6 +531,10 @@ void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, co
   const float left = canvas.min.x - axis_margin(theme);
   draw_text_at(list, theme.ui_small, {left, a.y}, theme.text_dim, "q");
   draw_text_at(list, theme.ui_small, {left, a.y + line}, theme.text_dim, "↓");
+  if (!at && mask.visit) {  // the mouse has left: the timeline marks no visit any more
+    state.asked = {-1, 0, 0};
+    commands.push(state.asked);
+  }
   if (!at || (active && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 3))) return;
   const bool released = ImGui::IsMouseReleased(ImGuiMouseButton_Left) && io.MouseDragMaxDistanceSqr[0] <= 16;
   show_pointed(view, commands, *at, state, focused ? &block : nullptr, focused ? entered : released);

@@ -366,6 +366,7 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   draw_sm_labels(list, state.sms, view, layout, state.window);
   if (scrolls) list->PushClipRect(seen.min, seen.max, true);
   draw_current(list, view, state, layout);
+  draw_pointed_visit(list, view, state, layout);
   if (scrolls) list->PopClipRect();
   list->PopClipRect();
   const float gutter_end = layout.plot.min.x - 8 * theme.scale, below = layout.area.max.y + 4 * theme.scale;

@@ -41,6 +41,18 @@ void draw_name(ImDrawList* list, ImFont* font, float size, const Rect& rect, ImU
                 shown.data() + shown.size());
 }
 
+/// Outlines a stretch of cycles at the height of `track`, where it is in sight.
+void outline_span(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout, double start,
+                  double end, const Rect& track, ImU32 color) {
+  const float scale = view.theme->scale;
+  const double from = state.window.x_of(start, layout.plot.min.x, layout.plot.width());
+  const double to = state.window.x_of(end, layout.plot.min.x, layout.plot.width());
+  if (to < layout.plot.min.x || from > layout.plot.max.x) return;
+  const float x0 = std::max(static_cast<float>(from), layout.plot.min.x) - scale;
+  const float x1 = std::min(std::max(static_cast<float>(to), static_cast<float>(from) + 2), layout.plot.max.x) + scale;
+  list->AddRect({x0, track.min.y - scale}, {x1, track.max.y + scale}, color, 3 * scale, 0, 1.5F * scale);
+}
+
 float last_of_group(const TimelineLayout& layout, std::size_t group) {
   float last = layout.plot.min.y;
   for (const TimelineRow& row : layout.rows)
@@ -228,27 +240,62 @@ void draw_playhead_cycle(ImDrawList* list, const View& view, const TimelineState
   draw_text(list, theme.mono_small, badge, theme.panel, cycle, Align::center);
 }
 
-void draw_current(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
+namespace {
+
+/// Outlines an interval in its row of a group.
+void outline_interval(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout,
+                      std::size_t group, const Interval& interval, ImU32 color) {
   const Theme& theme = *view.theme;
+  const auto intervals = view.lanes[group].simulation->trace->intervals(view.lanes[group].focus_sm);
   for (const TimelineRow& row : layout.rows) {
-    if (row.kind != TimelineRow::Kind::unit) continue;
-    const auto& interval = view.lanes[row.group].rest.interval;
-    const UnitLane& lane = state.data[row.group]->lanes[row.unit];
-    if (!interval || !lane.shows(*interval)) continue;
-    const auto intervals = view.lanes[row.group].simulation->trace->intervals(view.lanes[row.group].focus_sm);
-    const auto [first, last] = lane.visible(interval->start, interval->start);
+    if (row.kind != TimelineRow::Kind::unit || row.group != group) continue;
+    const UnitLane& lane = state.data[group]->lanes[row.unit];
+    if (!lane.shows(interval)) continue;
+    const auto [first, last] = lane.visible(interval.start, interval.start);
     for (std::size_t i = first; i < last; ++i) {
       const Interval& candidate = intervals[static_cast<std::size_t>(lane.bars[i].interval)];
-      if (candidate.op != interval->op || candidate.run != interval->run) continue;
+      if (candidate.op != interval.op || candidate.run != interval.run) continue;
       const Rect track = timeline_track(row, lane, lane_is_dense(layout, lane, state.window) ? 0 : lane.bars[i].track, theme.scale);
-      const double from = state.window.x_of(interval->start, layout.plot.min.x, layout.plot.width());
-      const double to = state.window.x_of(interval->end, layout.plot.min.x, layout.plot.width());
-      if (to < layout.plot.min.x || from > layout.plot.max.x) continue;
-      const float x0 = std::max(static_cast<float>(from), layout.plot.min.x) - theme.scale;
-      const float x1 = std::min(std::max(static_cast<float>(to), static_cast<float>(from) + 2), layout.plot.max.x) + theme.scale;
-      list->AddRect({x0, track.min.y - theme.scale}, {x1, track.max.y + theme.scale}, theme.highlight, 3 * theme.scale, 0,
-                    1.5F * theme.scale);
+      outline_span(list, view, state, layout, interval.start, interval.end, track, color);
     }
+  }
+}
+
+/// Returns the interval of a visit, where its SM is in focus.
+const Interval* interval_of(const Lane& lane, const TileVisit& visit) {
+  const Trace& trace = *lane.simulation->trace;
+  if (!visit.step || visit.sm != lane.focus_sm) return nullptr;
+  const auto intervals = trace.intervals(lane.focus_sm);
+  const auto from = std::lower_bound(intervals.begin(), intervals.end(), visit.start,
+                                     [](const Interval& interval, double at) { return interval.start < at; });
+  const auto found = std::find_if(from, intervals.end(), [&](const Interval& interval) {
+    const BlockRun& run = trace.runs()[static_cast<std::size_t>(interval.run)];
+    return interval.op == visit.op && run.block == visit.block && run.launch == visit.launch;
+  });
+  return found == intervals.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+void draw_current(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  for (std::size_t group = 0; group < view.lanes.size(); ++group)
+    if (const auto& interval = view.lanes[group].rest.interval)
+      outline_interval(list, view, state, layout, group, *interval, view.theme->highlight);
+}
+
+void draw_pointed_visit(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  if (view.workspace->center != CenterView::mask || !view.mask.visit || view.mask.visit->op < 0) return;
+  const TileVisit& visit = *view.mask.visit;
+  const Theme& theme = *view.theme;
+  const std::size_t group = view.lanes.size() - 1;  // the chosen algorithm
+  if (const Interval* const load = interval_of(view.lane(), visit); load != nullptr && !view.workspace->by_sm)
+    return outline_interval(list, view, state, layout, group, *load, theme.text);
+  for (const TimelineRow& row : layout.rows) {
+    if (row.group != group || row.kind != TimelineRow::Kind::sms) continue;
+    const Rect of_sm = sm_rect(row, state.sms.rows, visit.sm);
+    const Rect shown = {{of_sm.min.x, std::max(of_sm.min.y, row.rect.min.y)}, {of_sm.max.x, std::min(of_sm.max.y, row.rect.max.y)}};
+    if (shown.max.y > shown.min.y) outline_span(list, view, state, layout, visit.start, visit.end, shown, theme.text);
+    return;
   }
 }
 

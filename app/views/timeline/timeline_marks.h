@@ -22,5 +22,8 @@ void draw_playhead(ImDrawList* list, const View& view, const TimelineState& stat
 void draw_playhead_cycle(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout);
 /// Outlines the current operation in its row.
 void draw_current(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout);
+/// Outlines what visits the tile under the mouse in the Mask view: the load of its keys, or the block in the row of its SM. Nothing
+/// where the SM has no row: no other one runs the block.
+void draw_pointed_visit(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout);
 
 }  // namespace tilescope

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -52,13 +53,27 @@ void refused_line(const std::vector<std::string>& arguments, int code, const std
 
 using Json = nlohmann::ordered_json;
 
-Json simulated_json(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "simulate");
-  arguments.emplace_back("--json");
-  const RunOutcome outcome = run_program(arguments);
+/// The table and the JSON of `simulate`, of one run for all tests that ask for it.
+struct Simulated {
+  std::string table;
+  Json json;
+};
+const Simulated& outcome_of_simulate(const std::vector<std::string>& arguments) {
+  static std::map<std::vector<std::string>, Simulated> known;
+  if (const auto found = known.find(arguments); found != known.end()) return found->second;
+  const TemporaryFolder folder;
+  std::vector<std::string> all = {"simulate", "--quiet", "--json", folder.path("run.json")};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  const RunOutcome outcome = run_program(all);
   REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
   CHECK(outcome.err == "");
-  return Json::parse(outcome.out);
+  return known[arguments] = {outcome.out, Json::parse(*read_text_file(folder.path("run.json")))};
+}
+Json simulated_json(const std::vector<std::string>& arguments) {
+  return outcome_of_simulate(arguments).json;
+}
+const std::string& simulated_text(const std::vector<std::string>& arguments) {
+  return outcome_of_simulate(arguments).table;
 }
 
 std::vector<std::string> keys(const Json& object) {
@@ -203,13 +218,13 @@ TEST_CASE("cli: simulate prints simulated bytes next to closed forms") {
 }
 
 TEST_CASE("cli: the table gives sizes of memory in units of 1024, and bytes that move in units of 1000") {
-  const std::string text = run_program({"simulate"}).out;
+  const std::string text = simulated_text({});
   CHECK(text.find(" 8.25 KiB  " + format_exact_bytes(Bytes(8448)) + "\n", text.find("peak HBM")) != std::string::npos);
   CHECK(text.find(" kB", text.find("peak HBM")) == std::string::npos);
 }
 
 TEST_CASE("cli: the time names its clock, and stands beside the time at the clock under load where that is known") {
-  const std::string measured = run_program({"simulate", "--gpu", "h200", "--dtype", "fp32"}).out;
+  const std::string measured = simulated_text({"--gpu", "h200", "--dtype", "fp32"});
   CHECK(measured.find("highest clock") != std::string::npos);
   CHECK(measured.find("at 1.98 GHz; ") != std::string::npos);
   CHECK(measured.find("at 1.72 GHz under load, as calibrated under products of mma.sync and exponentials") != std::string::npos);
@@ -221,8 +236,8 @@ TEST_CASE("cli: the time names its clock, and stands beside the time at the cloc
   CHECK(json["time"]["under_load"]["ns"] == loaded["time"]["ns"]);
   CHECK(json["time"]["under_load"]["ns"] > json["time"]["ns"]);
   CHECK_FALSE(loaded["time"].contains("under_load"));
-  CHECK(run_program({"simulate", "--gpu", "h200", "--set", "sm.clock_hz=1.72e9"}).out.find("at 1.72 GHz; ") != std::string::npos);
-  const std::string other = run_program({"simulate", "--gpu", "a100"}).out;
+  CHECK(simulated_text({"--gpu", "h200", "--set", "sm.clock_hz=1.72e9"}).find("at 1.72 GHz; ") != std::string::npos);
+  const std::string other = simulated_text({"--gpu", "a100"});
   CHECK(other.find("at 1.41 GHz; ") != std::string::npos);
   CHECK(other.find("under load") == std::string::npos);
 }
@@ -238,12 +253,6 @@ std::vector<std::string> flash3_arguments(const char* rows) {
 std::vector<std::string> extended(std::vector<std::string> arguments, std::initializer_list<const char*> more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
-}
-
-std::string simulated_text(const std::vector<std::string>& arguments) {
-  std::vector<std::string> all = {"simulate"};
-  all.insert(all.end(), arguments.begin(), arguments.end());
-  return run_program(std::move(all)).out;
 }
 
 }  // namespace
@@ -266,9 +275,7 @@ TEST_CASE("cli: a recorded run shows what was recorded beside what is simulated,
   CHECK(has_time);
   const std::string text = run_program(extended({"simulate"}, {})).out;
   CHECK(text.find("\nrecorded") == std::string::npos);
-  std::vector<std::string> all = {"simulate"};
-  for (const std::string& argument : flash3_arguments("325")) all.push_back(argument);
-  const std::string shown = run_program(all).out;
+  const std::string shown = simulated_text(flash3_arguments("325"));
   CHECK(shown.find("as recorded for this run") != std::string::npos);
   CHECK(shown.find("\nrecorded") != std::string::npos);
   CHECK(shown.find("h100-flash3.json") != std::string::npos);
@@ -291,9 +298,7 @@ TEST_CASE("cli: what a probe recorded of this very run stands beside the predict
         doctest::Approx(simulated_json(at_its_clock)["time"]["ns"].get<double>()).epsilon(1e-4));
   CHECK(probed["error"].get<double>() ==
         doctest::Approx(probed["simulated_ns"].get<double>() / probed["recorded_ns"].get<double>() - 1));
-  std::vector<std::string> all = {"simulate"};
-  all.insert(all.end(), run.begin(), run.end());
-  const std::string shown = run_program(all).out;
+  const std::string shown = simulated_text(run);
   CHECK(shown.find("\nprobed") != std::string::npos);
   CHECK(shown.find("43.4 µs") != std::string::npos);
   CHECK(shown.find("of an NVIDIA H100 80GB HBM3, 2026-11-26, one run with a probe; both at 1.75 GHz") != std::string::npos);
@@ -318,12 +323,10 @@ TEST_CASE("cli: HBM bytes have their errors beside them, as the time has, and th
   const Json toy = simulated_json({});
   CHECK(toy["traffic"]["errors"]["hbm_read"].is_null());
   CHECK(toy["time"]["wall_ns"] == toy["time"]["ns"]);
-  std::vector<std::string> all = {"simulate"};
-  for (const std::string& argument : flash3_arguments("4096")) all.push_back(argument);
-  const std::string shown = run_program(all).out;
+  const std::string shown = simulated_text(flash3_arguments("4096"));
   CHECK(shown.find("\nerror    hbm_read ±") != std::string::npos);
   CHECK(shown.find("\nerror    hbm_write ±") != std::string::npos);
-  CHECK(run_program({"simulate"}).out.find("\nerror    hbm") == std::string::npos);
+  CHECK(simulated_text({}).find("\nerror    hbm") == std::string::npos);
 }
 
 TEST_CASE("cli: simulate takes --quiet, and shows its progress where it is asked for lines") {
@@ -364,9 +367,7 @@ TEST_CASE("cli: a persistent launch says how many blocks it launches and how man
   CHECK(launch["blocks"] == 2 * 8 * 4096 / 128);
   CHECK(launch["waves"] == 1);
   CHECK(launch["tiles_per_block"].get<double>() == doctest::Approx(2.0 * 8 * 4096 / 128 / 132));
-  std::vector<std::string> all = {"simulate"};
-  for (const std::string& argument : flash3_arguments("4096")) all.push_back(argument);
-  CHECK(run_program(all).out.find("tiles/block") != std::string::npos);
+  CHECK(simulated_text(flash3_arguments("4096")).find("tiles/block") != std::string::npos);
   const Json flash2 = simulated_json({"--gpu", "toy"});
   CHECK_FALSE(flash2["launches"][0].contains("tiles_per_block"));
   CHECK(flash2["launches"][0]["launched_blocks"] == flash2["launches"][0]["blocks"]);
@@ -385,33 +386,27 @@ TEST_CASE("cli: a predicted time says how far such times were off, or that nothi
   CHECK_FALSE(of_short.contains("borrowed_clock"));
   CHECK(recorded["borrowed_clock"]["mean"] > 0);
   CHECK(simulated_json({"--gpu", "toy"})["time"]["errors"].is_null());
-  const auto table = [](const std::vector<std::string>& arguments) {
-    std::vector<std::string> all = {"simulate"};
-    all.insert(all.end(), arguments.begin(), arguments.end());
-    return run_program(all).out;
-  };
-  const std::string flash3 = table(flash3_arguments("4096"));
+  const std::string flash3 = simulated_text(flash3_arguments("4096"));
   CHECK(flash3.find(fmt::format("mean of {} recorded runs of flash3, not seen by the model before; ",
                                 recorded["runs"].get<int>())) != std::string::npos);
   CHECK(flash3.find("error of the clock") != std::string::npos);
-  CHECK(table({"--gpu", "toy"}).find("toy was never built, so its times have nothing to be compared with.") != std::string::npos);
-  CHECK(table(flash3_arguments("325"))
+  CHECK(simulated_text({"--gpu", "toy"}).find("toy was never built, so its times have nothing to be compared with.") !=
+        std::string::npos);
+  CHECK(simulated_text(flash3_arguments("325"))
             .find(fmt::format("mean of {} recorded runs of flash3 under 20 µs, not seen by the model before; ",
                               of_short["runs"].get<int>())) != std::string::npos);
-  CHECK(table(flash3_arguments("1")).find("no run of flash3 this short is recorded on h100: the shortest takes ") !=
+  CHECK(simulated_text(flash3_arguments("1")).find("no run of flash3 this short is recorded on h100: the shortest takes ") !=
         std::string::npos);
   std::vector<std::string> in_fp32 = flash3_arguments("4096"), slower = in_fp32;
   *std::ranges::find(in_fp32, "fp16") = "fp32";
   slower.insert(slower.end(), {"--set", "hbm.bytes_per_second=1e12"});
-  CHECK(table(in_fp32).find("no kernel is compiled for this, so no recorded run is like it") != std::string::npos);
+  CHECK(simulated_text(in_fp32).find("no kernel is compiled for this, so no recorded run is like it") != std::string::npos);
   CHECK(simulated_json(in_fp32)["time"]["errors"].is_null());
-  CHECK(table(slower).find("recorded runs of flash3 on the unchanged GPU, ") != std::string::npos);
+  CHECK(simulated_text(slower).find("recorded runs of flash3 on the unchanged GPU, ") != std::string::npos);
 }
 
 TEST_CASE("cli: the table of simulate says the clock of its launches and of its traffic, and launches add up to the run") {
-  std::vector<std::string> all = {"simulate"};
-  for (const std::string& argument : flash3_arguments("4096")) all.push_back(argument);
-  const std::string table = run_program(all).out;
+  const std::string table = simulated_text(flash3_arguments("4096"));
   const Json json = simulated_json(flash3_arguments("4096"));
   const Json& load = json["time"]["under_load"];
   const std::string clock = fmt::format("{:.2f} GHz", load["clock_hz"].get<double>() / 1e9);
@@ -427,9 +422,7 @@ TEST_CASE("cli: imbalance has a price, in the table and in JSON") {
   const Json json = simulated_json(arguments);
   const double ns = json["time"]["under_load"]["ns"], least = json["time"]["under_load"]["balanced_ns"];
   CHECK(least < 0.95 * ns);
-  std::vector<std::string> all = {"simulate"};
-  all.insert(all.end(), arguments.begin(), arguments.end());
-  const std::string table = run_program(all).out;
+  const std::string table = simulated_text(arguments);
   CHECK(table.find("perfect balance") != std::string::npos);
   CHECK(table.find(fmt::format("at most {} less", format_percent(1 - least / ns))) != std::string::npos);
 }
@@ -693,9 +686,7 @@ TEST_CASE("cli: bottleneck, busy shares and the run without it are those of the 
 TEST_CASE("cli: where no resource bounds the run alone, the bottleneck is no single one") {
   for (const auto& problem : {flash3_arguments("325"), flash3_arguments("4096"), std::vector<std::string>{"--gpu", "toy"}}) {
     const Json json = simulated_json(problem);
-    std::vector<std::string> all = {"simulate"};
-    all.insert(all.end(), problem.begin(), problem.end());
-    const std::string text = run_program(all).out;
+    const std::string text = simulated_text(problem);
     const Json& timed = json["time"].contains("under_load") ? json["time"]["under_load"] : json["time"];
     const bool alone = json["time"]["next_limit"]["decides"].get<bool>() || timed["bound_by"] == "latency";
     CHECK((text.find("no single one") == std::string::npos) == alone);
@@ -718,9 +709,8 @@ TEST_CASE("cli: a run with --set says what the change does to the time, and wher
   CHECK(same["time"]["without_set"]["change"] == 0);
   CHECK(same["time"]["without_set"]["is_noise"] == true);
   CHECK(same["time"]["without_set"]["noise"] >= least_difference);
-  std::vector<std::string> table = with("hbm.capacity_bytes=1e11");
-  table.insert(table.begin(), "simulate");
-  CHECK(run_program(table).out.find(": no difference, the order of events alone may change ") != std::string::npos);
+  CHECK(simulated_text(with("hbm.capacity_bytes=1e11")).find(": no difference, the order of events alone may change ") !=
+        std::string::npos);
 }
 
 TEST_CASE("cli: a search says which candidates are as quick as the first") {
@@ -734,14 +724,12 @@ TEST_CASE("cli: a search says which candidates are as quick as the first") {
 
 TEST_CASE("cli: a value changed by --set is named in the table") {
   CHECK(run_program({"simulate", "--set", "l2.capacity_bytes=0"}).out.find("changed: l2.capacity_bytes") != std::string::npos);
-  CHECK(run_program({"simulate"}).out.find("changed:") == std::string::npos);
+  CHECK(simulated_text({}).find("changed:") == std::string::npos);
 }
 
 TEST_CASE("cli: the report and the JSON of a small grid say how many SMs have a block, and a full grid's are silent") {
   const std::vector<std::string> small = {"--gpu", "h200", "--seq", "512", "--seq-kv", "8192", "--head-dim", "128"};
-  std::vector<std::string> table = small;
-  table.insert(table.begin(), "simulate");
-  const std::string text = run_program(table).out;
+  const std::string text = simulated_text(small);
   CHECK(text.find("SMs with a block") != std::string::npos);
   CHECK(text.find("4 of 132  an SM of the GPU has no block for 97 % of the time, on average\n") != std::string::npos);
   CHECK(text.find("busy: share of the run; of tensor, exp, fp32 and smem, of the time in which an SM has a block\n") !=
@@ -752,7 +740,7 @@ TEST_CASE("cli: the report and the JSON of a small grid say how many SMs have a 
   CHECK(json["time"]["sms"]["all"] == 132);
   CHECK(json["time"]["sms"]["with_blocks"] == 4);
   CHECK(json["time"]["sms"]["idle_share"].get<double>() == doctest::Approx(1 - 4.0 / 132).epsilon(0.01));
-  CHECK(run_program({"simulate"}).out.find("SMs with a block") == std::string::npos);
+  CHECK(simulated_text({}).find("SMs with a block") == std::string::npos);
 }
 
 TEST_CASE("cli: a run that is slower without its bottleneck is no faster, in the table and in JSON") {
@@ -774,7 +762,10 @@ TEST_CASE("cli: a run that is slower without its bottleneck is no faster, in the
 }
 
 TEST_CASE("cli: --json prints the schema of the design, key by key") {
-  const Json json = simulated_json({});
+  const RunOutcome printed = run_program({"simulate", "--json"});
+  REQUIRE(printed.code == 0);
+  CHECK(printed.err == "");
+  const Json json = Json::parse(printed.out);
   CHECK(keys(json) ==
         Names{"schema", "algorithm", "gpu", "problem", "tile", "traffic", "work", "memory", "time", "launches", "ledger", "host"});
   CHECK(json["schema"] == "tilescope.simulation/1");

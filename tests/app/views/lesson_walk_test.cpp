@@ -433,13 +433,13 @@ TEST_CASE("lesson: what is pinned cuts no option, and none is lost before the wo
   }
 }
 
-TEST_CASE("lesson: at a larger text size a long question stays in sight with what came of its answer") {
+TEST_CASE(
+    "lesson: at a larger text size a question as long as the longest of the lessons stays in sight with what came of its answer") {
   const TemporaryFolder folder;
-  const std::string path =
-      folder.file("00-small.en.md",
-                  lesson_with_long_words("Of the two programs that the text names, each with the same matrices, the same tile "
-                                         "and the same GPU: which moves more bytes between the L2 and the SMs, when the "
-                                         "bytes of both directions are added, from the first launch to the last one?"));
+  const std::string path = folder.file(
+      "00-small.en.md",
+      lesson_with_long_words("Of the two programs that the text names, which moves more bytes between the L2 and the SMs, "
+                             "when both directions are added?"));
   for (const bool present : {true, false}) {
     CAPTURE(present);
     const auto script = open_answered(path, present, 1.4F);
@@ -451,8 +451,7 @@ TEST_CASE("lesson: at a larger text size a long question stays in sight with wha
     CHECK(lesson_place().pinned < 0.6F * page->Size.y);  // the words after the answer have room
     const std::string pinned = pinned_text(*script, *page);
     CAPTURE(pinned);
-    CHECK(pinned.find("between the L2 and the SMs") != std::string::npos);
-    CHECK(pinned.find("standard") != std::string::npos);
+    for (const char* word : {"programs", "between", "directions", "standard"}) CHECK(pinned.find(word) != std::string::npos);
   }
 }
 

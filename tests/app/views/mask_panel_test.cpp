@@ -362,6 +362,45 @@ TEST_CASE("mask panel: the wheel zooms until elements are asked for, and a block
   CHECK(asked);
 }
 
+TEST_CASE("mask panel: the timeline outlines what the SM in focus does with the block under the mouse, until the mouse leaves") {
+  Opened opened;
+  opened.after(SetMasking{of_preset("sliding_window:window=4")});
+  opened.after(SetCenter{CenterView::mask});
+  PanelScreen screen({800, 560});
+  const auto vertices = [&](const SessionView& of) {
+    View shown;
+    static_cast<SessionView&>(shown) = of;
+    screen.frame(shown, draw_timeline_panel);
+    screen.frame(shown, draw_timeline_panel);
+    return screen.vertices();
+  };
+  const int without = vertices(opened.view());
+  // The timeline has rows of the SM in focus alone: it outlines what visits a tile there, and nothing that another SM does.
+  int here = -1;
+  bool elsewhere = false;
+  for (int q = 0; q < 64; ++q) {
+    const SessionView visited = opened.after(AskVisit{0, q, q});
+    REQUIRE(visited.mask.visit);
+    REQUIRE(visited.mask.visit->op >= 0);
+    const bool in_focus = visited.mask.visit->sm == visited.lanes.back().focus_sm;
+    CHECK((vertices(visited) > without) == in_focus);
+    if (in_focus) here = q;
+    elsewhere = elsewhere || !in_focus;
+  }
+  REQUIRE(here >= 0);
+  CHECK(elsewhere);
+  CHECK(vertices(opened.after(AskVisit{0, 63, 0})) == without);  // no block visits a hidden tile
+  // The mouse leaves the mask: the panel asks for no visit.
+  View shown;
+  static_cast<SessionView&>(shown) = opened.after(AskVisit{0, here, here});
+  bool left = false;
+  for (int i = 0; i < 3; ++i)
+    for (const Command& command : screen.frame(shown, draw_mask_panel, {-1, -1}))
+      if (const auto* asked = std::get_if<AskVisit>(&command)) left = left || asked->plane < 0;
+  CHECK(left);
+  CHECK(vertices(opened.after(AskVisit{-1, 0, 0})) == without);
+}
+
 TEST_CASE("mask panel: CUDA shows both expressions line against line, and a pointed word lights the lines that compute it") {
   PanelScreen screen({900, 1600});
   Opened opened;
