@@ -42,6 +42,7 @@ Measurements measurements_of_both(const SimulationRequest& a, const SimulationRe
   if (a.gpu.id == b.gpu.id) return known;
   const Measurements others = load_measurements_of(b.gpu.id);
   known.bundles.insert(known.bundles.end(), others.bundles.begin(), others.bundles.end());
+  if (known.problem.empty()) known.problem = others.problem;
   return known;
 }
 
@@ -63,6 +64,7 @@ Status run_compare(const CommandLine& line, std::FILE* out, std::FILE* err) {
     runs[i] = std::move(*run);
   }
   const Measurements known = measurements_of_both(requests[0], requests[1]);
+  say_unread(known, err);
   const auto timed = pair_under_load(known, runs[0], runs[1],
                                      [&](double fraction) { return work.show("both at their clock under load", fraction); });
   if (!timed) return timed.error();

@@ -136,7 +136,11 @@ Json json_of_run(const Simulation& run, const Measurements& known) {
                {"bound_by", to_string(run.bound)},
                {"error", nullptr}};
   if (const auto errors = time_errors_of(known, predicted(run)))
-    json["error"] = {{"kernel", errors->kernel}, {"runs", errors->runs}, {"mean", errors->mean}, {"worst", errors->worst}};
+    json["error"] = {{"kernel", errors->kernel},
+                     {"runs", errors->runs},
+                     {"all_runs", errors->all_runs},
+                     {"mean", errors->mean},
+                     {"worst", errors->worst}};
   return json;
 }
 

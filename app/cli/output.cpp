@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "app/cli/command_words.h"
 #include "app/platform/asset_files.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
@@ -99,6 +100,11 @@ Status check_apart(const std::vector<NamedFile>& outputs, const std::vector<Name
 }
 
 }  // namespace
+
+void say_unread(const Measurements& known, std::FILE* err) {
+  if (!known.problem.empty())
+    fmt::print(err, "tilescope: {}; what it recorded is left out\n", printable(command_words(known.problem), 1000));
+}
 
 Status print(std::FILE* out, std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0) return Done{};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/cli/command_line.h"
+#include "app/model/measurements/measurements.h"
 #include "app/platform/files.h"
 #include "sim/core/result.h"
 
@@ -17,6 +18,9 @@ inline constexpr int exit_interrupted = 130;  // 128 + SIGINT, as shells have it
 
 /// Prints everything or fails: a full disk behind a redirection is an error too.
 Status print(std::FILE* out, std::string_view text);
+
+/// Says which recorded file could not be read, where there is one: without it times have another clock and other errors.
+void say_unread(const Measurements& known, std::FILE* err);
 
 /// Writes the text to the file `path`, or to standard output if it is empty or "-".
 Status write_or_print(const std::string& path, std::string_view text, std::FILE* out);

@@ -282,12 +282,13 @@ void add_l2_times(TextTable& table, const Simulation& changed, double recorded_l
                          rate)});
 }
 
-/// "mean of 30 recorded runs of flash3, not seen by the model before; 21.9 % at worst".
+/// "mean of 30 recorded runs of flash3, not seen by the model before; 21.9 % at worst of all 84".
 std::string origin_of(const FigureErrors& errors) {
-  return fmt::format("mean of {} recorded run{} of {}{}{}{}{}; {} at worst", errors.runs, errors.runs == 1 ? "" : "s",
+  return fmt::format("mean of {} recorded run{} of {}{}{}{}{}; {} at worst{}", errors.runs, errors.runs == 1 ? "" : "s",
                      errors.kernel, errors.is_short ? " under 20 µs" : "", errors.of_unchanged ? " on the unchanged GPU" : "",
                      errors.held_out ? ", not seen by the model before" : ", with which the model was made",
-                     errors.other_tile ? ", with the kernel's own tile" : "", format_percent(errors.worst));
+                     errors.other_tile ? ", with the kernel's own tile" : "", format_percent(errors.worst),
+                     errors.all_runs > errors.runs ? fmt::format(" of all {}", errors.all_runs) : std::string());
 }
 
 /// How far predicted HBM bytes of the program were off, a line each; nothing where that is unknown.

@@ -53,6 +53,7 @@ Json json_of_errors(const Result<FigureErrors>& errors) {
   if (!errors) return nullptr;
   return {{"kernel", errors->kernel},
           {"runs", errors->runs},
+          {"all_runs", errors->all_runs},
           {"short", errors->is_short},
           {"held_out", errors->held_out},
           {"other_tile", errors->other_tile},

@@ -75,6 +75,7 @@ Status run_simulate(const CommandLine& line, std::FILE* out, std::FILE* err) {
   const auto request = make_request(line);
   if (!request) return request.error();
   const Recordings recordings = load_recordings(request->simulation.gpu);
+  say_unread(recordings.known, err);
   WatchedWork work(err, line.quiet, "simulate");
   const Watch watch{[&](std::string_view what, double fraction) { return work.show(what, fraction); },
                     [&] { return work.stopped(); }};

@@ -435,11 +435,9 @@ std::string json_of(const Searched& searched, const RankedRows& listed, const Me
                 {"as_quick_as_first", is_noise(searched.ranked.front(), c, noise)}};
     row["error"] = nullptr;
     if (const auto errors = time_errors_of(searched.known, predicted(c.request, *c.outcome)))
-      row["error"] = {{"runs", errors->runs},
-                      {"short", errors->is_short},
-                      {"other_tile", errors->other_tile},
-                      {"mean", errors->mean},
-                      {"worst", errors->worst}};
+      row["error"] = {{"runs", errors->runs},      {"all_runs", errors->all_runs},
+                      {"short", errors->is_short}, {"other_tile", errors->other_tile},
+                      {"mean", errors->mean},      {"worst", errors->worst}};
     if (c.outcome->useful_flops > 0) row["tflops"] = c.outcome->flops_per_second() / 1e12;
     if (const double recorded = c.outcome->under_load.recorded_ns; recorded > 0) row["recorded_ns"] = recorded;
     if (const auto found = measured_ns.find(&c); found != measured_ns.end()) row["measured_ns"] = found->second;
@@ -520,6 +518,7 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   searched.left_out = std::move(programs.left_out);
   searched.launching = std::move(programs.launching);
   progress.end();
+  say_unread(searched.known, err);
   if (!searched.whole)
     fmt::print(err, "search: stopped; the ranking is of {} candidates{}\n", searched.ranked.size(),
                line.csv.empty() ? std::string() : fmt::format("; {} was not written", line.csv));

@@ -294,6 +294,7 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
   const std::size_t before = begun.done(), total = begun.points.size();
 
   const Recordings recordings = load_recordings(begun.request.base.gpu);
+  say_unread(recordings.known, err);
   Growing<SweepResult> sweep(std::move(begun));
   Status problem = Done{};
   ProgressPrinter progress(err, line.quiet);

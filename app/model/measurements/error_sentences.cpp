@@ -54,12 +54,17 @@ Sentence time_errors_sentence(const Result<FigureErrors>& errors, std::string_vi
   if (!errors) return phrase("How far times of {} are off is unknown: {}.", name, errors.error().sentence);
   const Sentence of = errors->is_short ? phrase("{} under 20 µs", name) : Sentence(name);
   const std::string mean = format_percent(errors->mean), worst = format_percent(errors->worst);
-  const Sentence said = errors->runs == 1 ? phrase("The time of {} was off by {} in one recorded run, the only one.", of, mean)
-                        : errors->held_out
-                            ? phrase("Times of {} are ±{}: mean of {} recorded runs that the model had not seen, {} at worst.", of,
-                                     mean, errors->runs, worst)
-                            : phrase("Times of {} are ±{}: mean of {} recorded runs that the model was made with, {} at worst.", of,
-                                     mean, errors->runs, worst);
+  const Sentence said =
+      errors->all_runs == 1 ? phrase("The time of {} was off by {} in one recorded run, the only one.", of, mean)
+      : errors->all_runs > errors->runs
+          ? phrase(
+                "Times of {} are ±{}: mean of {} recorded runs that the model had not seen. Of all {} the worst is "
+                "{} off.",
+                of, mean, errors->runs, errors->all_runs, worst)
+      : errors->held_out ? phrase("Times of {} are ±{}: mean of {} recorded runs that the model had not seen, {} at worst.", of,
+                                  mean, errors->runs, worst)
+                         : phrase("Times of {} are ±{}: mean of {} recorded runs that the model was made with, {} at worst.", of,
+                                  mean, errors->runs, worst);
   return with_differences(said, *errors);
 }
 
@@ -67,12 +72,16 @@ Sentence byte_errors_sentence(const Result<FigureErrors>& errors, Link link, std
   if (!errors) return {};
   const std::string name(program), mean = format_percent(errors->mean), worst = format_percent(errors->worst);
   const Sentence of = link == Link::hbm_read ? phrase("HBM reads") : phrase("HBM writes");
-  return with_differences(errors->held_out
-                              ? phrase("{} of {} are ±{}: mean of {} recorded runs that the model had not seen, {} at worst.", of,
-                                       name, mean, errors->runs, worst)
-                              : phrase("{} of {} are ±{}: mean of {} recorded runs that the model was made with, {} at worst.", of,
-                                       name, mean, errors->runs, worst),
-                          *errors);
+  return with_differences(
+      errors->all_runs > errors->runs
+          ? phrase("{} of {} are ±{}: mean of {} recorded runs that the model had not seen. Of all {} the worst is "
+                   "{} off.",
+                   of, name, mean, errors->runs, errors->all_runs, worst)
+      : errors->held_out ? phrase("{} of {} are ±{}: mean of {} recorded runs that the model had not seen, {} at worst.", of, name,
+                                  mean, errors->runs, worst)
+                         : phrase("{} of {} are ±{}: mean of {} recorded runs that the model was made with, {} at worst.", of, name,
+                                  mean, errors->runs, worst),
+      *errors);
 }
 
 }  // namespace tilescope

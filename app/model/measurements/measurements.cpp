@@ -45,6 +45,16 @@ bool head_has(std::string_view text, std::string_view what) {
   return text.substr(0, head).find(what) != std::string_view::npos;
 }
 
+bool is_recording(std::string_view text) {
+  return head_has(text, bundle_schema) || head_has(text, "tilescope.probe/") || head_has(text, "tilescope.bandwidth/");
+}
+
+/// Whether a file has the name of a GPU's recording: "h100.json" or "h100-flash3.json".
+bool is_named_after(const fs::path& file, std::string_view gpu) {
+  const std::string name = file.stem().native();
+  return name.starts_with(gpu) && (name.size() == gpu.size() || name[gpu.size()] == '-');
+}
+
 /// Whether this is a probe of a GPU, by its device's name in the first lines.
 bool is_probe_of(std::string_view text, std::string_view gpu) {
   constexpr std::string_view key = "\"device\": \"";
@@ -213,7 +223,13 @@ Measurements load_measurements_of(std::string_view gpu) {
   for (const fs::path& file : recorded_files()) {
     const auto text = read_text_file(file);
     if (text && is_probe_of(*text, gpu)) take_probe(out, file, *text);
-    if (!text || !head_has(*text, bundle_schema) || !head_has(*text, named)) continue;
+    if (!text || !is_recording(*text)) {
+      // Of a damaged file only the name is left to go by.
+      if (is_named_after(file, gpu) && out.problem.empty())
+        out.problem = text ? phrase("{}: it is no recording", printable(file.native(), 200)) : text.error().sentence;
+      continue;
+    }
+    if (!head_has(*text, bundle_schema) || !head_has(*text, named)) continue;
     Result<KnownBundle> bundle = known_bundle(file, *text, true);
     if (bundle)
       out.bundles.push_back(std::make_shared<const KnownBundle>(std::move(*bundle)));

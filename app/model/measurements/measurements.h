@@ -62,7 +62,8 @@ Result<KnownBundle> load_bundle_of(std::string_view gpu);
 /// Loads the recorded bundles, probes and samples of assets/measured/, by name. What else is in that folder is passed over.
 Measurements load_measurements();
 
-/// Loads the recorded bundles and probes of one GPU alone, by name. Files of other GPUs are not parsed.
+/// Loads the recorded bundles and probes of one GPU alone, by name. Files of other GPUs are not parsed. A file that has its name
+/// and cannot be read, or is no recording, is a problem.
 Measurements load_measurements_of(std::string_view gpu);
 
 /// A case of a bundle.

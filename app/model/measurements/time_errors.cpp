@@ -76,17 +76,10 @@ std::vector<std::string> problem_names(std::span<const JudgedRun> runs) {
   return names;
 }
 
-/// Leaves the runs that are as short as `ns`, or as long; of these those that the model had not seen, where there are any.
-void keep_alike(std::vector<JudgedRun>& runs, double ns) {
-  const bool is_short = ns < short_run_ns;
-  std::erase_if(runs, [&](const JudgedRun& run) { return run.is_short() != is_short; });
-  if (std::ranges::any_of(runs, &JudgedRun::held_out)) std::erase_if(runs, [](const JudgedRun& run) { return !run.held_out; });
-}
-
-/// The recorded runs that are like a predicted one.
+/// The recorded runs that are like a predicted one: as short, or as long.
 struct AlikeRuns {
-  std::vector<JudgedRun> runs;
-  FigureErrors about;  // whose they are and how they differ, without figures
+  std::vector<JudgedRun> runs;  // those that the model had not seen are the first of them
+  FigureErrors about;           // whose they are and how they differ, without figures
 };
 
 Result<AlikeRuns> alike_runs(const Measurements& known, const PredictedRun& run) {
@@ -109,7 +102,8 @@ Result<AlikeRuns> alike_runs(const Measurements& known, const PredictedRun& run)
     if (!takes_mask || !compiled->takes_problem || !compiled->tile_is_possible())
       return refuse("no kernel is compiled for this, so no recorded run is like it");
     if (const Status in_range = check_range(runs, run, kernel); !in_range) return in_range.error();
-    keep_alike(runs, run.ns);
+    std::erase_if(runs, [&](const JudgedRun& each) { return each.is_short() != (run.ns < short_run_ns); });
+    std::ranges::stable_partition(runs, &JudgedRun::held_out);
     if (runs.empty())
       return run.ns < short_run_ns ? refuse("no run of {} under 20 µs is recorded on {}", kernel, gpu.id)
                                    : refuse("only runs of {} under 20 µs are recorded on {}", kernel, gpu.id);
@@ -123,15 +117,18 @@ Result<AlikeRuns> alike_runs(const Measurements& known, const PredictedRun& run)
   return refuse("no run of {} is recorded on {}", request.algorithm, gpu.id);
 }
 
-/// Sums the errors of one figure; runs without it do not count.
+/// Sums the errors of one figure; runs without it do not count. The mean is over the runs that the model had not seen, or over all
+/// where it had seen all; the worst is that of all.
 template <class ErrorOf>
 FigureErrors errors_over(const AlikeRuns& alike, const ErrorOf& error_of) {
   FigureErrors errors = alike.about;
   for (const JudgedRun& each : alike.runs)
     if (const std::optional<double> error = error_of(each)) {
+      ++errors.all_runs;
+      errors.worst = std::max(errors.worst, std::abs(*error));
+      if (each.held_out != errors.held_out) continue;
       ++errors.runs;
       errors.mean += std::abs(*error);
-      errors.worst = std::max(errors.worst, std::abs(*error));
     }
   if (errors.runs > 0) errors.mean /= errors.runs;
   return errors;

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <span>
@@ -281,6 +284,27 @@ TEST_CASE("cli: a recorded run shows what was recorded beside what is simulated,
   CHECK(shown.find("h100-flash3.json") != std::string::npos);
   // Blocks in another order are another run.
   CHECK_FALSE(simulated_json(extended(flash3_arguments("325"), {"--block-order", "reversed"})).contains("recorded"));
+}
+
+TEST_CASE("cli: a recording that cannot be read is named, and what else is recorded of the GPU stays") {
+  const TemporaryFolder folder;
+  std::filesystem::copy(fmt::format("{}/assets", TILESCOPE_SOURCE_DIR), folder.path("assets"),
+                        std::filesystem::copy_options::recursive);
+  const std::string bundle = folder.path("assets/measured/h100.json");
+  const auto whole = read_text_file(bundle);
+  REQUIRE(whole);
+  const std::string before = ::getenv("TILESCOPE_ASSETS") != nullptr ? ::getenv("TILESCOPE_ASSETS") : "";
+  ::setenv("TILESCOPE_ASSETS", folder.path("assets").c_str(), 1);
+  for (const std::string& text : {whole->substr(0, 5000), std::string("{}"), std::string()}) {
+    CAPTURE(text.size());
+    std::ofstream(bundle) << text;
+    const RunOutcome outcome = run_program({"simulate", "--gpu", "h100", "--seq", "128", "--quiet"});
+    CHECK(outcome.code == 0);
+    CHECK(outcome.err.starts_with("tilescope: " + bundle + ": "));
+    CHECK(outcome.err.ends_with("; what it recorded is left out\n"));
+    CHECK(run_program({"simulate", "--gpu", "h200", "--seq", "128", "--quiet"}).err == "");
+  }
+  before.empty() ? ::unsetenv("TILESCOPE_ASSETS") : ::setenv("TILESCOPE_ASSETS", before.c_str(), 1);
 }
 
 TEST_CASE("cli: what a probe recorded of this very run stands beside the prediction, with its date and its clock") {

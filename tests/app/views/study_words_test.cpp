@@ -303,7 +303,8 @@ TEST_CASE("window: a time under load has the mean error of recorded runs beside 
   REQUIRE(errors.time);
   CHECK(error_mark(errors) == "±" + format_percent(errors.time->mean));
   const std::string text = prediction_errors_text(errors, view.lane().simulation->request);
-  CHECK(text.find(fmt::format("mean of {} recorded runs that the model had not seen, ", errors.time->runs)) != std::string::npos);
+  CHECK(text.find(fmt::format("mean of {} recorded runs that the model had not seen. Of all {} the worst is ", errors.time->runs,
+                              errors.time->all_runs)) != std::string::npos);
   CHECK(text.find("The borrowed clock adds ") != std::string::npos);
   PanelScreen screen({2400, 60});
   const auto draw = [](const View& shown, Commands& commands) { draw_transport({{0, 0}, {2400, 60}}, shown, commands); };

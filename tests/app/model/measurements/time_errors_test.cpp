@@ -77,6 +77,46 @@ TEST_CASE("time errors: mean and worst are those of the table's judge cases") {
   CHECK(errors->worst == doctest::Approx(worst));
 }
 
+TEST_CASE("time errors: the mean leaves out runs that the model was made with, and the worst does not") {
+  double sum = 0, worst = 0, worst_unseen = 0;
+  int unseen = 0, all = 0;
+  const Measurements known = load_measurements_of("h100");
+  for (const char* name : {"h100-new-shapes", "h100-flash3-backward"}) {
+    const auto text = read_text_file(fmt::format("{}/tests/validation/{}.csv", TILESCOPE_SOURCE_DIR, name));
+    REQUIRE(text);
+    const auto table = validation_from_csv(*text);
+    REQUIRE(table);
+    const auto bundle =
+        std::ranges::find_if(known.bundles, [&](const auto& each) { return each->path.ends_with(fmt::format("/{}.json", name)); });
+    REQUIRE(bundle != known.bundles.end());
+    const std::vector<MeasuredCase>& cases = (*bundle)->bundle.cases;
+    REQUIRE(cases.size() == table->size());
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      const ValidationRow& row = (*table)[i];
+      if (row.kernel != "flash3_backward" || row.simulated.figures[static_cast<std::size_t>(Figure::time)] < short_run_ns) continue;
+      const auto& read = row.errors[static_cast<std::size_t>(Figure::hbm_read)];
+      REQUIRE(read);
+      ++all;
+      worst = std::max(worst, std::abs(*read));
+      if (cases[i].list != "judge") continue;
+      ++unseen;
+      sum += std::abs(*read);
+      worst_unseen = std::max(worst_unseen, std::abs(*read));
+    }
+  }
+  REQUIRE(worst_unseen < worst);
+  AttentionProblem problem = long_causal;
+  problem.pass = Pass::backward;
+  problem.heads = problem.kv_heads = 16;
+  const SimulationRequest request = request_for("flash3_backward", problem);
+  const auto errors = byte_errors_of(known, lasting(request), Link::hbm_read);
+  REQUIRE(errors);
+  CHECK(errors->runs == unseen);
+  CHECK(errors->all_runs == all);
+  CHECK(errors->mean == doctest::Approx(sum / unseen));
+  CHECK(errors->worst == doctest::Approx(worst));
+}
+
 TEST_CASE("time errors: a program that was never recorded has those of the rung that it launches, or none") {
   Measurements h200 = load_measurements_of("h200");
   std::erase_if(h200.bundles, [](const auto& known) {
