@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "app/lesson_page.h"
+#include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_runs.h"
 #include "app/model/state/deck.h"
@@ -327,9 +328,8 @@ Result<ExportedSteps> export_deck(StepPictures& pictures, const ExportOptions& o
     pictures.carry_out(GoToScene{i});
     const SessionView view = pictures.view();
     if (const Error* const refused = view.workspace->refused()) return *refused;
+    if (const Status there = view.lecture->check_steps(view.lane().step_count); !there) return there.error();
     const Scene& scene = deck.scenes[static_cast<std::size_t>(i)];
-    if (const std::int64_t last = view.lane().step_count; scene.steps && scene.steps->last > last)
-      return refuse("scene {}: steps {} go beyond the run, whose last step is {}", i + 1, to_string(*scene.steps), last);
     const Result<std::string> picture = smaller_picture(pictures, i + 1, scene_name(scene));
     if (!picture) return picture.error();
     articles += fmt::format("<article class=\"step\" id=\"scene-{}\">\n{}{}</article>\n", i + 1,
@@ -363,7 +363,9 @@ Result<ExportedSteps> export_deck_film(StepPictures& pictures, const ExportOptio
   for (int i = 0; i < count; ++i) {
     told.at("scenes", i);
     pictures.carry_out(GoToScene{i});
-    if (const Error* const refused = pictures.view().workspace->refused()) return *refused;
+    const SessionView view = pictures.view();
+    if (const Error* const refused = view.workspace->refused()) return *refused;
+    if (const Status there = view.lecture->check_steps(view.lane().step_count); !there) return there.error();
     const Result<Picture> picture = pictures.draw();
     if (!picture) return picture.error();
     const int still = seconds_of_a_scene * options.frames_per_second;

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "app/model/lessons/lecture.h"
+#include "app/model/lessons/lesson_list.h"
 #include "app/model/requests/assets.h"
 #include "app/model/requests/mask_tables.h"
 #include "app/model/requests/racers.h"
@@ -255,7 +257,11 @@ Result<CommandLine> open_base(CommandLine line) {
   }
   const auto text = read_text_file(line.deck);
   if (!text) return text.error();
-  Result<Deck> deck = parse_deck(*text, line.deck);
+  std::optional<LessonList> lessons;  // read for the first page of one
+  Result<Deck> deck = parse_deck(*text, line.deck, [&](const std::string& lesson) {
+    if (!lessons) lessons = load_lesson_list();
+    return page_count(*lessons, lesson, "en");
+  });
   if (!deck) return deck.error();
   const int scene = line.scene.value_or(1), count = static_cast<int>(deck->scenes.size());
   if (scene > std::max(count, 1))

@@ -13,6 +13,7 @@
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_list.h"
+#include "app/ui/key_hold.h"
 #include "app/ui/language.h"
 #include "app/ui/say.h"
 #include "app/ui/text_record.h"
@@ -276,7 +277,13 @@ void AppFrame::build(int width, int height, double seconds) {
   ImGui_ImplOpenGL3_NewFrame();
   quads_->new_frame();
   rest_mouse(seconds);
-  ImGui::NewFrame();
+  // A question that has just been raised is about to take the keyboard.
+  if (const bool asks = session_.view().lecture->asking && !options_.follows; std::exchange(asked_, asks) != asks && asks)
+    hold_keys_for(0);
+  {
+    const HeldKeys held;
+    ImGui::NewFrame();
+  }
 
   const View view{session_.view(), &theme_};
   Commands commands;

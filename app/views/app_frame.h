@@ -134,6 +134,7 @@ class AppFrame {
   bool built_reading_ = false;
   bool gl_ready_ = false;
   bool vector_ = false;
+  bool asked_ = false;    // the class, in the last frame
   bool changed_ = false;  // a command was carried out after the frame was built
   HeldTyping typing_;
   double settling_ = 0;  // seconds of frames still wanted after input: tooltips wait, sizes settle

@@ -14,6 +14,7 @@
 #include "app/model/run_data/timeline_data.h"
 #include "app/model/run_data/timeline_search.h"
 #include "app/model/state/playhead.h"
+#include "app/ui/key_hold.h"
 #include "app/ui/layout.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/tab_stops.h"
@@ -274,15 +275,18 @@ void give_digits(const char* id, std::string& waiting, bool item) {
   if (item) {
     // A field drops what is typed in the frame that activates it.
     if (waiting.empty() || !ImGui::IsItemActive()) return;
-    io.AddInputCharactersUTF8(waiting.c_str());
+    type_first(waiting);
     waiting.clear();
     return;
   }
+  if (!holds_keys()) waiting.clear();  // no field took them: a later one does not want them
   if (io.WantTextInput || ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) return;
   const std::size_t before = waiting.size();
   for (const ImWchar typed : io.InputQueueCharacters)
     if (typed >= '0' && typed <= '9') waiting.push_back(static_cast<char>(typed));
-  if (waiting.size() != before) activate_next_frame(id);
+  if (waiting.size() == before) return;
+  activate_next_frame(id);
+  hold_keys_for(ImGui::GetID(id));
 }
 
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands) {

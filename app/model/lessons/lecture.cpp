@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/core/refuse.h"
+#include "sim/core/text.h"
+
 namespace tilescope {
 
 const Scene* Lecture::at(int index) const {
@@ -114,6 +117,15 @@ Lecture::Turn Lecture::turn(int direction, std::int64_t step) const {
     if (direction > 0 ? step < scene->steps->last : step > scene->steps->first) return Turn::step;
   if (direction > 0 && holds_answer()) return Turn::answer;
   return at(now_.scene + direction) != nullptr ? Turn::scene : Turn::none;
+}
+
+Status Lecture::check_steps(std::int64_t last) const {
+  const Scene* const scene = shown();
+  if (scene == nullptr || !scene->steps || scene->steps->last <= last) return Done{};
+  const Sentence what =
+      phrase("scene {}: steps {} go beyond the run, whose last step is {}", now_.scene + 1, to_string(*scene->steps), last);
+  if (path().empty()) return refuse("{}", what);
+  return refuse("{}, {}", printable(path(), 100), what);
 }
 
 WindowState Lecture::state_of(int index, bool from_behind) const {

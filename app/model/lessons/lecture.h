@@ -54,6 +54,8 @@ class Lecture {
   /// What Page Down (1) or Page Up (-1) does where the run stands at `step`: it stays within the steps of the scene, then turns.
   /// Before it leaves the scene forward, it shows the answer of a question that is on screen.
   Turn turn(int direction, std::int64_t step) const;
+  /// Errors  the steps of the scene that is shown go beyond `last`, the last step of its run
+  Status check_steps(std::int64_t last) const;
   /// The state of a scene, beginning at its first step, or at its last where one comes back from the scene after it.
   WindowState state_of(int index, bool from_behind) const;
   /// Shows a scene. Its question is raised if the scene says so. What was written and counted there is as it was left.

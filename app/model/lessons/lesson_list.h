@@ -1,6 +1,7 @@
 // LessonList: the lessons that come with the program, by number, in each language.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -40,6 +41,10 @@ LessonList load_lesson_list();
 /// Loads a lesson by id ("01-why-memory"), number ("1") or path (ends in .md), in a language where it has it.
 /// Errors  no such lesson (with the nearest); those of read_text_file() and parse_lesson().
 Result<std::shared_ptr<const Lesson>> load_lesson(const LessonList& list, std::string_view id_or_path, std::string_view language);
+
+/// Returns how many pages a lesson has.
+/// Errors  those of load_lesson()
+Result<std::size_t> page_count(const LessonList& list, std::string_view id_or_path, std::string_view language);
 
 /// A lesson, and which of its pages, 0 first.
 struct LessonAt {

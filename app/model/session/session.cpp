@@ -64,7 +64,10 @@ Session::State::State(Start start)
     lecture.go(std::min(start.scene, lecture.count() - 1));
   }
   simulate_again({});
-  if (start.state != nullptr) (*this)(OpenState{start.state});
+  if (start.state != nullptr) {
+    opens_scene = lecture.shown() != nullptr;
+    (*this)(OpenState{start.state});
+  }
   if (const Scene* scene = lecture.shown(); scene != nullptr && scene->lesson) open_scene(lecture.scene(), false);
 }
 
@@ -114,11 +117,13 @@ void Session::State::take_delivered(const Asked& asked, const std::optional<Erro
   if (error && opens) return refuse_opening(*error);
   if (error && asked.control == "race" && !newest) return;
   if (error) return refused(*error, asked.control);
+  bool of_scene = false;
   if (opens) {
     std::vector<std::shared_ptr<const Simulation>> simulations;
     for (const Arrival& arrival : arrivals) simulations.push_back(arrival.simulation);
     if (const Status there = check_position(*opening_state->state, simulations); !there) return refuse_opening(there.error());
     const OpeningState arrived = *std::exchange(opening_state, std::nullopt);
+    of_scene = arrived.of_scene;
     take_state(*arrived.state, arrived.asked);
     next.position = arrived.state->position;
     next.position_from = arrived.number;
@@ -136,6 +141,7 @@ void Session::State::take_delivered(const Asked& asked, const std::optional<Erro
   const auto runs = playback.chosen().simulation->trace->runs();
   if (by_control && newest && playback.last_step() == 0 && !runs.empty()) (*this)(SetFocusSm{runs.front().sm});
   if (asked.number >= next.position_from) take_position(std::exchange(next.position, {}));
+  if (of_scene) say_missing_steps();
 }
 
 void Session::State::refused(const Error& error, const std::string& control) {

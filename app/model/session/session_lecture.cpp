@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_list.h"
 #include "app/model/session/session_state.h"
 
 namespace tilescope {
@@ -15,14 +16,24 @@ void Session::State::open_scene(int index, bool from_behind) {
   timer.start(clock.now());
   if (const auto& page = lecture.shown()->lesson) {
     auto shown = lessons.open(page->lesson, page->page);
+    // Like that of any scene, its answer is hidden again.
+    if (auto asked_again = lessons.retry(); shown && asked_again != nullptr) shown = std::move(asked_again);
     const LessonView open = lessons.view();
     if (!shown || !open.lesson->pages[open.page].ask) lecture.asking = lecture.shown()->raised && lecture.shown()->question;
-    if (shown) return show_scene(std::move(*shown));
+    if (shown) {
+      opens_scene = true;
+      return show_scene(std::move(*shown));
+    }
     workspace.notify(shown.error());  // its state stands in for it
   }
   WindowState state = lecture.state_of(index, from_behind);
   keep_room(state, workspace);
+  opens_scene = true;
   (*this)(OpenState{std::make_shared<const WindowState>(std::move(state))});
+}
+
+void Session::State::say_missing_steps() {
+  if (const Status there = lecture.check_steps(playback.last_step()); !there) workspace.notify(there.error());
 }
 
 void Session::State::tick_lecture() {
@@ -40,7 +51,11 @@ void Session::State::operator()(const OpenDeck& command) {
   if (files.load_text == nullptr) return;
   const Result<std::string> text = files.load_text(command.path);
   if (!text) return workspace.refuse("deck", text.error());
-  Result<Deck> deck = parse_deck(*text, command.path);
+  Result<Deck> deck = parse_deck(*text, command.path, [&](const std::string& lesson) {
+    const LessonList none;
+    const LessonList* const list = lessons.view().list;
+    return page_count(list != nullptr ? *list : none, lesson, workspace.language);
+  });
   if (!deck) return workspace.refuse("deck", deck.error());
   if (workspace.message && workspace.message->control == "deck") workspace.message.reset();
   lecture.take(std::move(*deck), command.path);

@@ -12,6 +12,7 @@
 namespace tilescope {
 
 void Session::State::operator()(const OpenState& command) {
+  const bool of_scene = std::exchange(opens_scene, false);
   if (command.state == nullptr) return;
   undo.last_gesture = -++undo.openings;  // one entry of the history, whatever came a moment before
   const WindowState& state = *command.state;
@@ -39,6 +40,7 @@ void Session::State::operator()(const OpenState& command) {
       playback.set_step(opening_step(*shown.back(), state.focus_sm), 0);
       workspace.message.reset();
       take_position(state.position);
+      if (of_scene) say_missing_steps();
       return say_misfit();
     }
     // Through the worker, so that it replaces what the controls asked for.
@@ -49,7 +51,7 @@ void Session::State::operator()(const OpenState& command) {
   const bool under_way = counted.is_under_way() && state.race == requested.race && state.focus_sm == requested.request.focus_sm &&
                          same_request(asked->request, requested.request) && interrupts;
   opening_state = OpeningState{command.state, std::move(*asked), under_way ? counted.asked : counted.asked + 1,
-                               interrupted || (interrupts && !under_way)};
+                               interrupted || (interrupts && !under_way), of_scene};
   const StateRequest& wanted = opening_state->asked;
   if (!under_way) submit({wanted.request, state.race, state.gpu, wanted.gpu_base, {}}, std::move(known));
 }

@@ -68,6 +68,7 @@ struct OpeningState {
   StateRequest asked;
   int number = 0;
   bool interrupted = false;  // it replaced a simulation that the controls had asked for
+  bool of_scene = false;
 };
 
 /// The undo history, and how much of what changes the state it has seen.

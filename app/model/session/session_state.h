@@ -43,6 +43,7 @@ struct Session::State {
   // Undo, and what a lecture or a lesson goes back to.
   UndoNotes undo;
   Lecture lecture;
+  bool opens_scene = false;  // the next state to open is that of the scene that is shown
   PresenterTimer timer;
   std::shared_ptr<const WindowState> before_lesson;  // what was shown; null where nothing was
 
@@ -100,6 +101,8 @@ struct Session::State {
 
   // session_lecture.cpp
   void open_scene(int index, bool from_behind);
+  /// Says that the scene walks through steps which its run does not have. They are known once it is simulated.
+  void say_missing_steps();
   void tick_lecture();
   void operator()(const SetBlank& command);
   void operator()(const OpenDeck& command);

@@ -27,7 +27,7 @@ bool is_blank(std::string_view text) {
 /// Reads one deck; the first thing that is wrong ends it.
 class DeckReader {
  public:
-  explicit DeckReader(std::string_view origin) : origin_(printable(origin, 100)) {}
+  DeckReader(std::string_view origin, const LessonPages& pages_of) : origin_(printable(origin, 100)), pages_of_(pages_of) {}
 
   Result<Deck> read(const toml::table& table) {
     Deck deck;
@@ -141,6 +141,7 @@ class DeckReader {
       }
     }
     if (!linked && !into.lesson) return fail(at(table, phrase("a scene needs a link, or a lesson such as \"01-why-memory:2\"")));
+    if (into.lesson && !has_page(*table.get("lesson"), *into.lesson, linked)) return false;
     if (!asked && (!question.choices.empty() || question.answer != 0)) return fail(at(table, phrase("choices need a question")));
     if (asked && question.answer > static_cast<int>(question.choices.size()))
       return fail(at(table, phrase("answer is {}, and there are {} choices", question.answer, question.choices.size())));
@@ -173,6 +174,15 @@ class DeckReader {
     return true;
   }
 
+  /// A link stands in for a lesson that another machine has, but not for a page that the lesson lacks.
+  bool has_page(const toml::node& node, const ScenePage& page, bool linked) {
+    if (!pages_of_) return true;
+    const Result<std::size_t> pages = pages_of_(page.lesson);
+    if (!pages) return linked || fail(at(node, pages.error().sentence));
+    if (page.page < *pages) return true;
+    return fail(at(node, phrase("there is no page {}: lesson {} has {}", page.page + 1, printable(page.lesson), *pages)));
+  }
+
   bool steps(const toml::node& node, std::optional<StepRange>& into) {
     const auto text = node.value_exact<std::string>();
     into = text ? step_range_from(*text) : std::nullopt;
@@ -189,6 +199,7 @@ class DeckReader {
   }
 
   std::string origin_;
+  const LessonPages& pages_of_;
   std::optional<Error> error_;
 };
 
@@ -205,10 +216,10 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
-Result<Deck> parse_deck(std::string_view text, std::string_view origin) {
+Result<Deck> parse_deck(std::string_view text, std::string_view origin, const LessonPages& pages_of) {
   if (const Status good = check_document(text, DocumentKind::toml, origin); !good) return good.error();
   try {
-    return DeckReader(origin).read(toml::parse(text));
+    return DeckReader(origin, pages_of).read(toml::parse(text));
   } catch (const toml::parse_error& error) {
     return refuse("{}, line {}: {}", printable(origin, 100), error.source().begin.line, printable(error.description(), 200));
   }

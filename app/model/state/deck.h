@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,10 +62,14 @@ struct DeckEdition {
 
 inline constexpr std::size_t most_scenes = 1000, most_choices = 9;
 
-/// Reads what format_deck() wrote.
-/// Errors  no TOML, a deck of a newer program, a key that there is not, a link or steps that cannot be: names `origin` and the
-/// line.
-Result<Deck> parse_deck(std::string_view text, std::string_view origin);
+/// Returns how many pages a lesson has.
+/// Errors  there is no such lesson
+using LessonPages = std::function<Result<std::size_t>(const std::string& lesson)>;
+
+/// Reads what format_deck() wrote. Without `pages_of` every page of a lesson passes.
+/// Errors  no TOML, a deck of a newer program, a key that there is not, a link or steps that cannot be, a page beyond its lesson, a
+/// lesson that there is not and for which no link stands in: names `origin` and the line.
+Result<Deck> parse_deck(std::string_view text, std::string_view origin, const LessonPages& pages_of = {});
 std::string format_deck(const Deck& deck);
 
 /// "3:12" as a range; nullopt where it is none. The empty text is no range either.

@@ -12,6 +12,7 @@
 
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson_runs.h"
+#include "app/ui/key_hold.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
@@ -77,8 +78,10 @@ void draw_hands(const View& view, Commands& commands, const Choice& choice, ImFo
   ImGui::SetNextItemWidth(widths.field);
   const bool first = choice.index == 0, appearing = ImGui::IsWindowAppearing();
   auto& waiting = panel_state<std::string>("digits of a class");
-  if (first && appearing) waiting.clear();
-  if (first && appearing) ImGui::SetKeyboardFocusHere();
+  if (first && appearing) {
+    ImGui::SetKeyboardFocusHere();
+    hold_keys_for(ImGui::GetID("##count"));
+  }
   if (first) give_digits("##count", waiting, false);
   if (ImGui::InputInt("##count", &typed, 0, 0, ImGuiInputTextFlags_CharsDecimal))
     commands.push(CountAnswer{static_cast<int>(choice.index), typed});
@@ -173,7 +176,11 @@ void draw_writing(const View& view, Commands& commands, bool wide) {
   const auto width_of = [&](const char* text) { return text_width(theme.ui_bold, text) + 28 * theme.scale; };
   const float buttons = width_of(tr("Ask")) + width_of(tr("Close")) + 2 * theme.gap;
   ImGui::PushFont(theme.heading);
-  if (std::exchange(draft.to_text, false)) ImGui::SetKeyboardFocusHere();
+  const auto focus_next = [](const char* field) {
+    ImGui::SetKeyboardFocusHere();
+    hold_keys_for(ImGui::GetID(field));
+  };
+  if (std::exchange(draft.to_text, false)) focus_next("##text");
   ImGui::SetNextItemWidth(wide ? left - buttons : left);
   if (ImGui::InputTextWithHint("##text", tr("Question to the class"), &draft.fields.text, ImGuiInputTextFlags_EnterReturnsTrue))
     draft.to_choices = true;
@@ -181,7 +188,7 @@ void draw_writing(const View& view, Commands& commands, bool wide) {
   bool asked = pill(theme, tr("Ask"), true, tr("Ask the class (Ctrl+Enter)"));
   ImGui::SameLine();
   if (pill(theme, tr("Close"), false, tr("Back to the picture (Q)"))) commands.push(AskClass{false});
-  if (std::exchange(draft.to_choices, false)) ImGui::SetKeyboardFocusHere();
+  if (std::exchange(draft.to_choices, false)) focus_next("##choices");
   constexpr float lines = 4;
   choices_field(theme, draft.fields, left, std::round(lines * theme.heading->FontSize + 2 * ImGui::GetStyle().FramePadding.y));
   ImGui::PopFont();
@@ -194,9 +201,9 @@ void draw_writing(const View& view, Commands& commands, bool wide) {
   commands.push(WriteQuestion{question ? std::make_shared<const ClassQuestion>(*question) : nullptr});
 }
 
-/// The buttons at the right of the question. In a lesson the answer is that of its page, and stays.
+/// The buttons at the right of the question. In a lesson the answer is that of its page.
 struct QuestionButtons {
-  const char* show = nullptr;   // null: nothing to show, or the page shows it
+  const char* show = nullptr;   // null: nothing to show
   const char* write = nullptr;  // null: there is a question already
   float width = 0;              // of all
 };
@@ -204,9 +211,8 @@ struct QuestionButtons {
 QuestionButtons question_buttons(const View& view, const ClassQuestion& question) {
   const Theme& theme = *view.theme;
   QuestionButtons buttons;
-  const bool of_page = page_asks(view);
-  if (of_page ? view.lesson.locked : question.answer > 0)
-    buttons.show = view.lecture->answered && !of_page ? tr("Hide the answer") : tr("Show the answer");
+  if (page_asks(view) || question.answer > 0)
+    buttons.show = shows_class_answer(view) ? tr("Hide the answer") : tr("Show the answer");
   if (can_write_question(view)) buttons.write = view.lecture->written() != nullptr ? tr("Edit") : tr("Write a question");
   const auto width_of = [&](const char* text) { return text_width(theme.ui_bold, text) + 28 * theme.scale; };
   buttons.width = width_of(tr("Close"));
@@ -217,12 +223,14 @@ QuestionButtons question_buttons(const View& view, const ClassQuestion& question
 
 void draw_question_buttons(const View& view, Commands& commands, const QuestionButtons& buttons) {
   const Theme& theme = *view.theme;
-  const bool of_page = page_asks(view), answered = view.lecture->answered && !of_page;
+  const bool of_page = page_asks(view), answered = shows_class_answer(view);
   if (buttons.show != nullptr) {
     if (pill(theme, buttons.show, answered, answered ? tr("Takes the mark off the right choice") : tr("Marks the right choice"))) {
       LessonAnswer none;
       none.given = false;
-      if (of_page)
+      if (of_page && answered)
+        commands.push(RetryLesson{});
+      else if (of_page)
         commands.push(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
       else
         commands.push(AskClass{true, !answered});

@@ -109,38 +109,46 @@ void draw_now_and_next(const Theme& theme, const std::optional<Next>& next, cons
 }
 
 /// For reading at a distance: the largest text in which the page's title, its notes, its question and the answer fit the window.
-Theme large_text(const Theme& theme, const LessonPage& page, const ExpressionValues* values, float width) {
+Theme large_text(const Theme& theme, const std::string& of_scene, const LessonPage& page, const ExpressionValues* values,
+                 float width) {
   Theme large = theme;
   large.ui = theme.display;
   constexpr float line = 1.4F;  // of a font's size
   float needed = line * (theme.display->FontSize + theme.ui->FontSize) + 3 * theme.gap;
+  if (!of_scene.empty()) needed += wrapped_height(large.ui, of_scene, width) + theme.gap;
   for (const Prose& note : page.notes) needed += prose_height(large, note, values, width) + theme.gap;
   if (page.ask) needed += prose_height(large, page.ask->question, values, width) + line * theme.display->FontSize + 3 * theme.gap;
   if (needed > ImGui::GetContentRegionAvail().y) large.ui = theme.heading;
   return large;
 }
 
-/// Notes of the lesson's page, and its question with the answer.
-void draw_lesson_notes(const View& view) {
+/// Notes of the scene that shows the lesson's page, null for none, then those of the page, and its question with the answer.
+void draw_lesson_notes(const View& view, const Scene* scene) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const LessonPage& page = lesson.lesson->pages[lesson.page];
   const float width = ImGui::GetContentRegionAvail().x;
   const ExpressionValues* values = lesson.figures != nullptr ? &lesson.figures->shown : nullptr;
-  const Theme large = large_text(theme, page, values, width);
+  const std::string of_scene = scene != nullptr ? scene->notes : std::string();
+  const Theme large = large_text(theme, of_scene, page, values, width);
   const bool last = lesson.page + 1 == lesson.lesson->pages.size();
   wrapped_text(theme.display, theme.text, page.title);
   wrapped_text(theme.ui, theme.text_dim,
                lesson.locked      ? tr("The class has not answered yet. Page Down: the rest of the text, then the answer.")
                : lesson.revealing ? tr("The run plays.")
+               : scene != nullptr ? tr("Page Down: the rest of the text, then the next scene.")
                : last             ? tr("Page Down: the rest of the text, the end, then the next lesson.")
                                   : tr("Page Down: the rest of the text, then the next page."));
   ImGui::Dummy({0, theme.gap});
+  if (!of_scene.empty()) {
+    wrapped_text(large.ui, theme.text, of_scene);
+    ImGui::Dummy({0, theme.gap});
+  }
   for (const Prose& note : page.notes) {
     draw_prose(large, note, values, width, theme.text);
     ImGui::Dummy({0, theme.gap});
   }
-  if (page.notes.empty()) wrapped_text(theme.heading, theme.text_dim, tr("This page has no notes."));
+  if (page.notes.empty() && of_scene.empty()) wrapped_text(theme.heading, theme.text_dim, tr("This page has no notes."));
   if (page.ask) {
     divider(theme);
     draw_prose(large, page.ask->question, values, width, theme.text_dim);
@@ -183,22 +191,22 @@ void draw_presenter_panel(const View& view, Commands& commands) {
   const Lecture& lecture = *view.lecture;
   const Scene* scene = lecture.shown();
   const bool in_lesson = view.lesson.lesson != nullptr;
+  const bool of_deck = in_lesson && lecture.shows_page(view.lesson.lesson->id, view.lesson.page);
   panel_heading(theme, in_lesson ? view.lesson.lesson->title : std::string(tr("Presenter")),
-                in_lesson          ? say(tr("page {} of {}"), view.lesson.page + 1, view.lesson.lesson->pages.size())
-                : scene != nullptr ? say(tr("scene {} of {}"), lecture.scene() + 1, lecture.count())
-                                   : std::string());
+                in_lesson && !of_deck ? say(tr("page {} of {}"), view.lesson.page + 1, view.lesson.lesson->pages.size())
+                : scene != nullptr    ? say(tr("scene {} of {}"), lecture.scene() + 1, lecture.count())
+                                      : std::string());
   const float width = ImGui::GetContentRegionAvail().x;
   draw_clocks(view, commands);
   divider(theme);
   if (in_lesson) {
     const bool last = view.lesson.page + 1 == view.lesson.lesson->pages.size();
-    const bool of_deck = lecture.shows_page(view.lesson.lesson->id, view.lesson.page);
     std::optional<Next> next;
     if (of_deck && lecture.next() != nullptr) next = next_scene(*lecture.next());
     if (!of_deck && !last) next = next_page(view.lesson);
     draw_now_and_next(theme, next, of_deck ? tr("This is the last scene.") : tr("This is the last page."));
     divider(theme);
-    return draw_lesson_notes(view);
+    return draw_lesson_notes(view, of_deck ? scene : nullptr);
   }
   const Scene* const next = lecture.next();
   if (scene != nullptr || next != nullptr || !class_picture().empty()) {

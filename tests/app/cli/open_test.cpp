@@ -224,4 +224,27 @@ TEST_CASE("open: a deck begins with its first scene or the one asked for, in the
   CHECK(alone.error().sentence.text() == "--scene is a scene of a deck: it needs --deck FILE");
 }
 
+TEST_CASE("open: a deck with a page or with steps that there are not ends with 2 and one sentence") {
+  const TemporaryFolder folder;
+  const std::string head = "schema = \"tilescope.deck/1\"\n[[scene]]\n";
+  const std::string page = folder.file("page.toml", head + "lesson = \"09-causal-balance:33\"\n");
+  const std::string lesson = folder.file("lesson.toml", head + "lesson = \"nolesson:3\"\n");
+  for (const std::string& command : {std::string("render"), std::string("export")}) {
+    CAPTURE(command);
+    const std::string out = folder.path(command == "render" ? "x.png" : "x.html");
+    const RunOutcome no_page = run_program({command, "--deck", page, "--out", out});
+    CHECK(no_page.code == 2);
+    CHECK(no_page.err.find("page.toml, line 3: there is no page 33: lesson 09-causal-balance has ") != std::string::npos);
+    const RunOutcome no_lesson = run_program({command, "--deck", lesson, "--out", out});
+    CHECK(no_lesson.code == 2);
+    CHECK(no_lesson.err.find("lesson.toml, line 3: there is no lesson 'nolesson'") != std::string::npos);
+  }
+  CHECK(bad_open({"--deck", page}).find("there is no page 33") != std::string::npos);
+  const std::string steps =
+      folder.file("steps.toml", head + "link = \"seq=16&head_dim=4&block_q=4&block_kv=4\"\nsteps = \"3:1200\"\n");
+  const RunOutcome beyond = run_program({"render", "--deck", steps, "--out", folder.path("x.png")});
+  CHECK(beyond.code == 2);
+  CHECK(beyond.err.find("steps.toml, scene 1: steps 3:1200 go beyond the run, whose last step is 48") != std::string::npos);
+}
+
 }  // namespace tilescope

@@ -57,6 +57,44 @@ int vertices_of_lesson(WindowScript& script) {
   return vertices;
 }
 
+/// A deck whose second scene raises a question of three choices.
+Session::Start raised_start() {
+  Session::Start start = opening_start();
+  auto deck = std::make_shared<Deck>();
+  deck->scenes.resize(2);
+  for (Scene& scene : deck->scenes) scene.state = *from_link("seq=32&step=7");
+  deck->scenes[1].question = ClassQuestion{"How many?", {"one", "two", "three"}, 2};
+  deck->scenes[1].raised = true;
+  start.deck = deck;
+  return start;
+}
+
+/// Puts a press of the key and its end into the queue, without a frame.
+void queue_key(WindowScript& script, ImGuiKey key) {
+  script.frame().io().AddKeyEvent(key, true);
+  script.frame().io().AddKeyEvent(key, false);
+}
+
+/// Puts 7, Tab, 2, Tab, 11 into the queue, all before the next frame.
+void queue_counts(WindowScript& script) {
+  const auto digit = [&](ImGuiKey key, const char* letter) {
+    script.frame().io().AddKeyEvent(key, true);
+    script.frame().io().AddInputCharactersUTF8(letter);
+    script.frame().io().AddKeyEvent(key, false);
+  };
+  digit(ImGuiKey_7, "7");
+  queue_key(script, ImGuiKey_Tab);
+  digit(ImGuiKey_2, "2");
+  queue_key(script, ImGuiKey_Tab);
+  digit(ImGuiKey_1, "1");
+  digit(ImGuiKey_1, "1");
+}
+
+std::vector<int> first_counts(const WindowScript& script) {
+  const auto& counts = script.view().lecture->counts;
+  return {counts[0], counts[1], counts[2]};
+}
+
 Session::Start small_lesson_start(const std::string& path) {
   Session::Start start = opening_start();
   start.lessons = list_of_small_lesson(path);
@@ -126,6 +164,77 @@ TEST_CASE("lecture: the keys of a clicker work while the class is asked, whateve
   CHECK(script->view().workspace->blank);
   script->press(ImGuiKey_B);
   CHECK_FALSE(script->view().workspace->blank);
+  CHECK(script->view().lecture->asking);
+}
+
+TEST_CASE("lecture: counts typed at once after a question is raised go where they go when typed slowly") {
+  const std::vector<int> slowly = {7, 2, 11};
+  for (const bool by_key : {false, true}) {
+    CAPTURE(by_key);
+    const auto script = WindowScript::open(raised_start(), 1600, 900);
+    if (script == nullptr) return;
+    script->command(SetPresent{true});
+    script->command(GoToScene{0});
+    if (by_key)
+      queue_key(*script, ImGuiKey_PageDown);
+    else
+      script->session().apply(GoToScene{1});
+    queue_counts(*script);
+    script->settle();
+    CHECK(script->view().lecture->scene() == 1);
+    CHECK(first_counts(*script) == slowly);
+  }
+}
+
+TEST_CASE("lecture: counts go to the fields in order while no field has the keyboard, and none comes late") {
+  const auto script = WindowScript::open(raised_start(), 1600, 900);
+  if (script == nullptr) return;
+  script->command(GoToScene{1});
+  script->click(3, 3);  // beside every field
+  CHECK_FALSE(script->frame().io().WantTextInput);
+  queue_counts(*script);
+  script->settle();
+  CHECK(first_counts(*script) == std::vector<int>{7, 2, 11});
+  // A digit that is followed by a key before it was let go.
+  script->command(GoToScene{0});
+  script->command(GoToScene{1});
+  script->click(3, 3);
+  script->frame().io().AddKeyEvent(ImGuiKey_5, true);
+  script->frame().io().AddInputCharactersUTF8("5");
+  queue_key(*script, ImGuiKey_Tab);
+  script->frame().io().AddInputCharactersUTF8("6");
+  script->frame().io().AddKeyEvent(ImGuiKey_5, false);
+  script->settle();
+  CHECK(first_counts(*script) == std::vector<int>{5, 6, 11});
+}
+
+TEST_CASE("lecture: the first letters of a question and of its choices are kept, however fast they come") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  script->press(ImGuiKey_F11);
+  script->press(ImGuiKey_Q);
+  REQUIRE(click_in_question(*script, "Write a question"));
+  script->frame().io().AddInputCharactersUTF8("Which?");
+  queue_key(*script, ImGuiKey_Enter);
+  script->frame().io().AddInputCharactersUTF8("one");
+  script->settle();
+  script->press(ImGuiKey_Enter, ImGuiMod_Ctrl);
+  CHECK(class_question(script->view()).text == "Which?");
+  CHECK(class_question(script->view()).choices == std::vector<std::string>{"one"});
+}
+
+TEST_CASE("lecture: the answer of a lesson's page is hidden again, by its button too") {
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(small_lesson_start(folder.file("00-small.en.md", small_lesson)), 1280, 720);
+  if (script == nullptr) return;
+  script->command(SetPresent{true});
+  script->command(OpenLesson{"00-small"});
+  script->press(ImGuiKey_Q);
+  REQUIRE(click_in_question(*script, "Show the answer"));
+  CHECK(shows_class_answer(script->view()));
+  REQUIRE(click_in_question(*script, "Hide the answer"));
+  CHECK_FALSE(shows_class_answer(script->view()));
+  CHECK(script->view().lesson.locked);
   CHECK(script->view().lecture->asking);
 }
 

@@ -96,6 +96,45 @@ TEST_CASE("presenter: what the class sees stands small beside the next page") {
   script->frame().select();
 }
 
+TEST_CASE("presenter: a scene that shows a lesson's page has its own notes first, and its number in the deck") {
+  const TemporaryFolder folder;
+  Session::Start start = opening_start();
+  start.lessons = list_of_small_lesson(folder.file("00-small.en.md", small_lesson));
+  auto deck = std::make_shared<Deck>();
+  deck->scenes.resize(3);
+  deck->scenes[1].lesson = ScenePage{"00-small", 4};
+  deck->scenes[1].notes = "Ask Mina first.";
+  start.deck = deck;
+  const auto script = WindowScript::open(start, 1280, 720);
+  if (script == nullptr) return;
+  script->command(GoToScene{1});
+  REQUIRE(script->view().lesson.lesson != nullptr);
+  AppFrame::Options options;
+  options.panel = "presenter";
+  options.follows = true;
+  auto frame = AppFrame::make(script->session(), options);
+  REQUIRE(frame);
+  const auto draw = [&] {
+    for (int i = 0; i < 3; ++i) (*frame)->build(960, 640, 0.02);
+    const TextRecording recording;
+    (*frame)->build(960, 640, 0.02);
+    return recording.text();
+  };
+  const std::string of_scene = draw();
+  CHECK(of_scene.find("scene 2 of 3") != std::string::npos);
+  CHECK(of_scene.find("page 5 of 5") == std::string::npos);
+  const std::size_t own = of_scene.find("Ask Mina first."), of_page = of_scene.find("For the lecturer");
+  REQUIRE(own != std::string::npos);
+  REQUIRE(of_page != std::string::npos);
+  CHECK(own < of_page);
+  script->command(OpenLesson{"00-small", 3});  // a page beside the deck
+  const std::string of_lesson = draw();
+  CHECK(of_lesson.find("page 4 of 5") != std::string::npos);
+  CHECK(of_lesson.find("Ask Mina first.") == std::string::npos);
+  frame->reset();
+  script->frame().select();
+}
+
 TEST_CASE("presenter: rendered alone it has the small pictures of its window, and larger text in a larger one") {
   if (WindowScript::open(64, 64) == nullptr) return;
   RenderOptions options;

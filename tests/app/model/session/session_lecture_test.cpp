@@ -351,7 +351,51 @@ TEST_CASE("session: a page turns to the next scene at the end of the run, though
   CHECK(opened.view().lecture->scene() == 1);
 }
 
-TEST_CASE("session: a page of a lesson is kept as a scene, which opens it again with its answer") {
+TEST_CASE("session: a scene says that its steps go beyond its run once that is known, and no other state does") {
+  auto deck = std::make_shared<Deck>(*deck_of({"block_q=16&block_kv=16&step=3", "seq=96&block_q=16&block_kv=16&step=7"}));
+  deck->scenes.front().steps = StepRange{3, 6};
+  deck->scenes.back().steps = StepRange{7, 12000};
+  Opened opened(start_with(deck));
+  const auto said = [&](const Command& command) {
+    opened.session.apply(command);
+    opened.session.finish();
+    const Error* const refused = opened.view().workspace->refused();
+    return refused != nullptr ? refused->sentence.text() : std::string();
+  };
+  CHECK(said(GoToScene{0}).empty());
+  const std::string beyond = said(GoToScene{1});
+  CHECK(opened.view().requested->request.problem.seq_q == 96);  // it is shown all the same
+  CHECK(opened.view().playback.step == 7);
+  CHECK(beyond ==
+        "scene 2: steps 7:12000 go beyond the run, whose last step is " + std::to_string(opened.view().lane().step_count));
+  CHECK(said(GoToScene{1}) == beyond);  // the run is on screen already
+  opened.after(Step{1, Grain::operation});
+  opened.session.tick(100);
+  CHECK(said(OpenState{std::make_shared<const WindowState>(deck->scenes.back().state)}).empty());
+}
+
+TEST_CASE("session: a deck with a page that there is not is refused with its line, and the open one stays") {
+  const TemporaryFolder folder;
+  Session::Start start = start_with(deck_of({"step=0"}));
+  start.lessons = list_of_small_lesson(folder.file("00-small.en.md", small_lesson));
+  Opened opened(std::move(start));
+  const auto refusal = [&](const std::string& scene) {
+    const std::string file = folder.file("talk.toml", "schema = \"tilescope.deck/1\"\n[[scene]]\n" + scene);
+    opened.session.apply(OpenDeck{file});
+    opened.session.finish();
+    const auto& message = opened.view().workspace->message;
+    return message && message->control == "deck" ? message->error.sentence.text() : std::string();
+  };
+  CHECK(refusal("lesson = \"00-small:6\"\n").ends_with("talk.toml, line 3: there is no page 6: lesson 00-small has 5"));
+  CHECK(refusal("link = \"step=3\"\nlesson = \"00-small:6\"\n").find("line 4: there is no page 6") != std::string::npos);
+  CHECK(refusal("lesson = \"nolesson:3\"\n").find("line 3: there is no lesson 'nolesson'") != std::string::npos);
+  CHECK(opened.view().lecture->path().empty());
+  CHECK(refusal("lesson = \"nolesson:3\"\nlink = \"step=3\"\n").empty());  // its link stands in
+  CHECK(refusal("lesson = \"00-small:5\"\n").empty());
+  CHECK(opened.view().lesson.page == 4);
+}
+
+TEST_CASE("session: a page of a lesson is kept as a scene, which opens it again without its answer") {
   const TemporaryFolder folder;
   Session::Start start = opening_start();
   start.lessons = list_of_small_lesson(folder.file("00-small.en.md", small_lesson));
@@ -373,8 +417,8 @@ TEST_CASE("session: a page of a lesson is kept as a scene, which opens it again 
   opened.after(TurnPage{1});
   REQUIRE(lesson().lesson != nullptr);
   CHECK(lesson().page == 0);
-  REQUIRE(lesson().answer != nullptr);
-  CHECK(lesson().answer->option == 1);
+  CHECK(lesson().answer == nullptr);
+  CHECK(lesson().locked);
 
   // A deck that begins with a page begins in its lesson.
   Session::Start again = opening_start();
