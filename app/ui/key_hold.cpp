@@ -30,7 +30,9 @@ bool is_typed(const ImGuiInputEvent& event) {
 
 void hold_keys_for(ImGuiID id) {
   KeyHold& hold = key_hold();
-  if (holds_keys() && hold.field == id) return;  // or it would wait for ever
+  // A field that did not take the keyboard, as under a black screen, is not waited for again at once: what it was to get would wait
+  // for ever.
+  if (hold.field == id && ImGui::GetFrameCount() < hold.end + most_frames) return;
   hold = {id, ImGui::GetFrameCount() + most_frames};
 }
 

@@ -82,10 +82,11 @@ void draw_hands(const View& view, Commands& commands, const Choice& choice, ImFo
     ImGui::SetKeyboardFocusHere();
     hold_keys_for(ImGui::GetID("##count"));
   }
-  if (first) give_digits("##count", waiting, false);
+  const bool takes_digits = first && !view.workspace->blank;
+  if (takes_digits) give_digits("##count", waiting, false);
   if (ImGui::InputInt("##count", &typed, 0, 0, ImGuiInputTextFlags_CharsDecimal))
     commands.push(CountAnswer{static_cast<int>(choice.index), typed});
-  if (first) give_digits("##count", waiting, true);
+  if (takes_digits) give_digits("##count", waiting, true);
   item_tooltip(theme, tr("Raised hands"));
   go_to(widths.field + widths.gap);
   const ImVec2 at = ImGui::GetCursorScreenPos();
