@@ -124,7 +124,7 @@ Status Lecture::check_steps(std::int64_t last) const {
   if (scene == nullptr || !scene->steps || scene->steps->last <= last) return Done{};
   const Sentence what =
       phrase("scene {}: steps {} go beyond the run, whose last step is {}", now_.scene + 1, to_string(*scene->steps), last);
-  if (path().empty()) return refuse("{}", what);
+  if (path().empty()) return Error{what};
   return refuse("{}, {}", printable(path(), 100), what);
 }
 
