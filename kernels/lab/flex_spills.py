@@ -79,7 +79,8 @@ class Flow:
                 self.before[s].append(head)
         self._dominators()
 
-    def _dominators(self):
+    def _last_first(self):
+        """Returns the blocks that a way from the first one reaches; what follows a block comes before it, but for edges back."""
         order, seen = [], {0}
         stack = [(0, iter(self.after[0]))]
         while stack:
@@ -90,7 +91,10 @@ class Flow:
                     break
             else:
                 order.append(stack.pop()[0])
-        order.reverse()
+        return order
+
+    def _dominators(self):
+        order = self._last_first()[::-1]
         number = {head: n for n, head in enumerate(order)}
         self.dominator, changed = {0: 0}, True
         while changed:
@@ -131,17 +135,8 @@ class Flow:
 
     def most_on_a_way(self, weight, loop):
         """Returns the largest sum of weight(block) on a way through the kernel that enters `loop`, without the blocks of it."""
-        order, seen, stack = [], {0}, [(0, iter(self.after[0]))]
-        while stack:
-            for s in stack[-1][1]:
-                if s not in seen:
-                    seen.add(s)
-                    stack.append((s, iter(self.after[s])))
-                    break
-            else:
-                order.append(stack.pop()[0])
         to_end, through = {}, {}  # from a block on: all ways, and those that enter the loop
-        for head in order:  # what follows comes first; an edge back has no value yet
+        for head in self._last_first():  # an edge back has no value yet
             own = 0 if head in loop else weight(head)
             known = [s for s in self.after[head] if s in to_end]
             to_end[head] = own + max((to_end[s] for s in known), default=0)

@@ -110,10 +110,10 @@ Schema declared(const AttentionProblem& problem, bool spills) {
 
 class Flex final : public TileProgram {
  public:
-  Flex(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile, declared(problem, flex_spills_of(problem, tile).any())),
+  Flex(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu, const FlexSpills& spills)
+      : TileProgram(problem, tile, declared(problem, spills.any())),
         plan_(problem, tile, schema()),
-        spills_(flex_spills_of(problem, tile)),
+        spills_(spills),
         moved_(plan_.grid),
         store_(kernel_profile("flash2").overhead("attention", "store", problem)) {
     if (problem.has_mask()) lists_.emplace(plan_.grid, tile);
@@ -273,7 +273,7 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
     return status.error();
   if (Status status = check_mask_block(problem, tile); !status) return status.error();
   if (Status status = check_pages(problem, tile); !status) return status.error();
-  return std::unique_ptr<TileProgram>(std::make_unique<Flex>(problem, tile, gpu));
+  return std::unique_ptr<TileProgram>(std::make_unique<Flex>(problem, tile, gpu, flex_spills_of(problem, tile)));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -66,10 +67,15 @@ bool is_probe_of(std::string_view text, std::string_view gpu) {
   return spec_id_of(std::string(device.substr(0, device.find('"')))) == gpu;
 }
 
+/// Keeps the first problem.
+void note_problem(Measurements& out, Sentence problem) {
+  if (out.problem.empty()) out.problem = std::move(problem);
+}
+
 void take_probe(Measurements& out, const fs::path& path, std::string_view text) {
   Result<ProbeResult> probe = probe_from_json(text);
   if (!probe) {
-    if (out.problem.empty()) out.problem = phrase("{}: {}", printable(path.native(), 200), probe.error().sentence);
+    note_problem(out, phrase("{}: {}", printable(path.native(), 200), probe.error().sentence));
     return;
   }
   InputSource inputs;
@@ -81,8 +87,8 @@ void take_bandwidth(Measurements& out, const fs::path& path, std::string_view te
   Result<BandwidthRecord> record = bandwidth_from_json(text);
   if (record)
     out.bandwidths.push_back(std::make_shared<const KnownBandwidth>(KnownBandwidth{std::move(*record), false}));
-  else if (out.problem.empty())
-    out.problem = phrase("{}: {}", printable(path.native(), 200), record.error().sentence);
+  else
+    note_problem(out, phrase("{}: {}", printable(path.native(), 200), record.error().sentence));
 }
 
 /// Whether blocks started in the kernel's order, as many on an SM as fit.
@@ -211,8 +217,8 @@ Measurements load_measurements() {
     Result<KnownBundle> bundle = text ? known_bundle(file, *text, true) : text.error();
     if (bundle)
       out.bundles.push_back(std::make_shared<const KnownBundle>(std::move(*bundle)));
-    else if (out.problem.empty())
-      out.problem = bundle.error().sentence;
+    else
+      note_problem(out, bundle.error().sentence);
   }
   return out;
 }
@@ -225,16 +231,16 @@ Measurements load_measurements_of(std::string_view gpu) {
     if (text && is_probe_of(*text, gpu)) take_probe(out, file, *text);
     if (!text || !is_recording(*text)) {
       // Of a damaged file only the name is left to go by.
-      if (is_named_after(file, gpu) && out.problem.empty())
-        out.problem = text ? phrase("{}: it is no recording", printable(file.native(), 200)) : text.error().sentence;
+      if (is_named_after(file, gpu))
+        note_problem(out, text ? phrase("{}: it is no recording", printable(file.native(), 200)) : text.error().sentence);
       continue;
     }
     if (!head_has(*text, bundle_schema) || !head_has(*text, named)) continue;
     Result<KnownBundle> bundle = known_bundle(file, *text, true);
     if (bundle)
       out.bundles.push_back(std::make_shared<const KnownBundle>(std::move(*bundle)));
-    else if (out.problem.empty())
-      out.problem = bundle.error().sentence;
+    else
+      note_problem(out, bundle.error().sentence);
   }
   return out;
 }
