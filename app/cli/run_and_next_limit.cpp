@@ -94,8 +94,10 @@ Result<RunAndNextLimit> simulate_run_and_next_limit(const SimulationRequest& req
   const bool slows = may_slow(recordings, request.gpu);
   std::optional<Guess> guess;
   if (!slows) guess.emplace(request, watch.stopped);
+  const Progress of_run = shown("the run");
+  if (of_run && !of_run(0)) return simulation_cancelled();  // a short run shows no other progress
   const auto start = std::chrono::steady_clock::now();
-  const auto made = simulate(request, shown("the run"));
+  const auto made = simulate(request, of_run);
   RunAndNextLimit both;
   both.wall = std::chrono::steady_clock::now() - start;
   if (!made) return made.error();
