@@ -9,11 +9,11 @@ build() {
   echo "== $1"
   cmake/build.sh "$@"
 }
-settings=(-DTILESCOPE_ALL_BUILDS_SIM_TESTS=OFF)  # they run under the sanitizers, and so do two fuzz targets
+settings=(-DTILESCOPE_ALL_BUILDS_SIM_TESTS=OFF)  # they run under the sanitizers, as do the recipe's and two fuzz targets
 if ! command -v nvidia-smi >/dev/null; then
   settings+=(-DTILESCOPE_CUDA_ARCHITECTURES=90-virtual)  # no kernel runs here: PTX suffices, and takes three fifths of the time
 fi
 build release "${settings[@]}"
-ctest --preset release --parallel "$(nproc)" --exclude-regex '^(sim/.*|fuzz_spec|fuzz_csv)$'
-build sim --target test_sim fuzz_spec fuzz_csv
-ctest --preset sim --parallel "$(nproc)" --tests-regex '^(sim/.*|fuzz_spec|fuzz_csv)$'
+ctest --preset release --parallel "$(nproc)" --exclude-regex '^(sim/.*|recipe/contract|fuzz_spec|fuzz_csv)$'
+build sim --target test_sim test_recipe_sim fuzz_spec fuzz_csv
+ctest --preset sim --parallel "$(nproc)" --tests-regex '^(sim/.*|recipe/contract|fuzz_spec|fuzz_csv)$'

@@ -5,7 +5,8 @@ Usage: kernels/lab/loop_counts.py [ID...]      all rungs where no id is given; f
   Needs nvcc and cuobjdump (on PATH, or NVCC=... with cuobjdump beside it).
 Prints one line a loop: instructions by pipe, without those that a tile inside the mask jumps over, and what is left of them once the
 arithmetic that the model counts (sim/engine/instructions.cpp) is taken off. The overhead of a tile is what then is neither between two
-wgmma of a product, where it passes while the first is issued, nor part of a wait. Below it, the instructions up to each wait for products.
+wgmma of a product, where it passes while the first is issued, nor part of a wait. Where no warp is a producer, one thread asks for the
+copies, and all others jump over its instructions: they are counted apart. Below it, the instructions up to each wait for products.
 """
 import argparse
 import collections
@@ -54,7 +55,8 @@ def target(text):
 
 
 def key_loop(code):
-    """Returns the instructions of the innermost loop with both products, as an unmasked tile executes them."""
+    """Returns the instructions of the innermost loop with both products, as an unmasked tile executes them: of all warps, and of the
+    thread that asks for copies alone."""
     loops = []
     for at, text in code:
         begin = target(text)
@@ -64,14 +66,17 @@ def key_loop(code):
                 loops.append(body)
     if not loops:
         raise profile.Fail("no loop with two products was found")
-    body = min(loops, key=len)
+    body, requests = min(loops, key=len), []
     for at, text in body:
         end = target(text)
         if end is not None and at < end <= body[-1][0]:
             skipped = [one for one in body if at < one[0] < end]
-            if sum("-INF" in text for _, text in skipped) > KEYS // 8:
+            has_request = any(opcode(text) == "UTMALDG" for _, text in skipped)
+            if has_request:
+                requests += skipped
+            if has_request or sum("-INF" in text for _, text in skipped) > KEYS // 8:
                 body = [one for one in body if one not in skipped]
-    return body
+    return body, requests
 
 
 def between_products(body):
@@ -90,18 +95,23 @@ def key_loops(kernel, nvcc, cuobjdump):
         shape = re.search(r"6__halfLi(\d+)E[^b]*?Lb0E", name)
         if shape is None or "5Probe" in name:
             continue
-        head_dim, body = int(shape[1]), key_loop(code)
+        head_dim, (body, requests) = int(shape[1]), key_loop(code)
         pipes = collections.Counter(profile.PIPE_OF.get(opcode(text), "other") for _, text in body)
         arithmetic, alu = counted(head_dim)
         between, waits = between_products(body), sum(opcode(text) in WAITS for _, text in body)
         yield head_dim, body, {"pipes": pipes, "beside": len(body) - arithmetic, "between": between, "waits": waits,
-                               "others": len(body) - arithmetic - between - waits, "alu": pipes["alu"] - alu}
+                               "others": len(body) - arithmetic - between - waits, "alu": pipes["alu"] - alu,
+               "requests": sum(opcode(text) not in WAITS | {"UTMALDG"} for _, text in requests)}
 
 
 def rows(kernel, nvcc, cuobjdump):
     """Returns the rows of [[counted]] in the profile of a kernel."""
-    return [{"launch": "attention", "at": "tile", "head_dim": head_dim, "instructions": counts["others"], "alu": counts["alu"]}
-            for head_dim, _, counts in key_loops(kernel, nvcc, cuobjdump)]
+    found = []
+    for head_dim, _, counts in key_loops(kernel, nvcc, cuobjdump):
+        found.append({"launch": "attention", "at": "tile", "head_dim": head_dim, "instructions": counts["others"], "alu": counts["alu"]})
+        if counts["requests"] > 0:
+            found.append({"launch": "attention", "at": "request", "head_dim": head_dim, "instructions": counts["requests"]})
+    return found
 
 
 def main():
@@ -115,7 +125,7 @@ def main():
             pipes = counts["pipes"]
             print(f"{kernel:20} d {head_dim:3}  {len(body)} instructions: " + ", ".join(f"{pipes[pipe]} {pipe}" for pipe in sorted(pipes)) +
                   f"; beside the arithmetic {counts['beside']}: {counts['between']} between two wgmma, {counts['waits']} for waits, "
-                  f"{counts['others']} others; {counts['alu']} on the ALU pipe")
+                  f"{counts['others']} others; {counts['alu']} on the ALU pipe; {counts['requests']} of one thread for copies")
             since = 0
             for n, (_, text) in enumerate(body):
                 if "WARPGROUP.DEPBAR" in text:

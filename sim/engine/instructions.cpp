@@ -146,10 +146,14 @@ bool is_bulk_addition(const Operation& op, const BlockOperations& block, const K
   return op.kind == OpKind::reduce_add && needs.uses_tma && is_shared(block, op.src[0]);
 }
 
-double boxes_of(const Operation& op, std::int64_t most_rows) {
-  const auto bytes_a_row = static_cast<std::int32_t>(op.smem_write_bytes / std::max(1, op.rows));
-  return std::ceil(static_cast<double>(op.rows) / static_cast<double>(most_rows)) *
-         std::ceil(static_cast<double>(bytes_a_row) / swizzle_bytes);
+double boxes_of(const Operation& op) {
+  return static_cast<double>(ceil_div(std::int64_t{op.rows}, most_box_rows));
+}
+
+double boxes_of_pages(const Operation& op, std::int64_t page_rows) {
+  const std::int64_t bytes_a_row = op.smem_write_bytes / std::max(1, op.rows);
+  return static_cast<double>(ceil_div(std::int64_t{op.rows}, std::min(page_rows, most_box_rows)) *
+                             ceil_div(bytes_a_row, swizzle_bytes));
 }
 
 Operation as_executed(const Operation& op, const BlockOperations& block) {

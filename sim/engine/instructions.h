@@ -34,9 +34,10 @@ Instructions instructions_of(const Operation& op, const BlockOperations& block, 
 bool is_bulk_addition(const Operation& op, const BlockOperations& block, const KernelNeeds& needs);
 
 inline constexpr std::int64_t most_box_rows = 256;
-inline constexpr std::int64_t swizzle_bytes = 128;  // the span of the swizzle: of a row of a box
-/// Counts the boxes in which TMA fetches a tile. A box has at most most_box_rows rows of swizzle_bytes; fewer rows where a page of
-/// `most_rows` holds no more.
-double boxes_of(const Operation& op, std::int64_t most_rows = most_box_rows);
+inline constexpr std::int64_t swizzle_bytes = 128;  // the span of the swizzle: a panel of a tile has so many bytes of each row
+/// Counts the boxes in which TMA fetches a tile. A box has at most most_box_rows rows, and all their panels.
+double boxes_of(const Operation& op);
+/// Counts the boxes of a tile that lies in pages of so many rows: each has one panel, and no rows of another page.
+double boxes_of_pages(const Operation& op, std::int64_t page_rows);
 
 }  // namespace tilescope

@@ -57,6 +57,7 @@ OpKey key_of(const Operation& op, const BlockOperations& block) {
   key.sectors_at_once = op.sectors_at_once;
   key.slices = op.slices;
   key.rounds = op.rounds;
+  key.requests = op.requests;
   key.wait_on = op.wait_on;
   key.asynchronous = op.asynchronous;
   key.paced = op.paced;
@@ -180,6 +181,8 @@ double OperationCosts::latency_of(const OpClass& c, const Operation& op, const B
     cycles += op.l2_round_trips * farthest +
               (op.shared_round_trips + barrier_skew_round_trips * op.barriers) * gpu_.sm_shared_latency_cycles;
   if (op.kind == OpKind::wait && op.wait_on == WaitOn::mbarrier) cycles += gpu_.sm_mbarrier_wait_cycles;
+  // The first request leaves at once (kernels/lab/measured/h200-box-requests-2026-11-29.txt).
+  cycles += std::max(0, op.requests - 1) * gpu_.sm_box_issue_cycles;
   if (op.kind == OpKind::barrier) cycles += std::max(gpu_.sm_barrier_cycles, gpu_.sm_shared_latency_cycles);
   if (c.timing.product) {
     cycles += gpu_.sm_product_latency_cycles;
@@ -309,8 +312,7 @@ void OperationCosts::set_load(OpClass& c, const Operation& op, const BlockOperat
     c.timing.asynchronous = true;
     if (gpu_.sm_box_bytes_per_cycle > 0) c.busy_cycles = bytes / gpu_.sm_box_bytes_per_cycle;
     const bool in_pages = problem_.page_size > 0 && PageTable::holds(op.tile.tensor);
-    c.timing.duration =
-        boxes_of(op, in_pages ? std::min(problem_.page_size, most_box_rows) : most_box_rows) * gpu_.sm_box_issue_cycles;
+    c.timing.duration = (in_pages ? boxes_of_pages(op, problem_.page_size) : boxes_of(op)) * gpu_.sm_box_issue_cycles;
     if (models_instruction_latency()) c.timing.smem_cycles = bytes * cycles_per_smem_byte_;
   } else if (models_instruction_latency()) {
     c.timing.smem_cycles = std::max(c.bank_cycles, bytes * (into_shared ? cycles_per_copied_byte_ : cycles_per_smem_byte_));

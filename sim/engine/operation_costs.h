@@ -70,10 +70,11 @@ struct OpKey {
   WaitOn wait_on{};
   bool asynchronous = false, paced = false, swap_ab = false, transpose_left = false;
   std::uint8_t rounds = 1;
+  std::int16_t requests = 0;
   std::int16_t instructions = 0, other_alu = 0, other_exps = 0, barriers = 0;
   std::int16_t shared_round_trips = 0, l2_round_trips = 0, wavefronts = 0, executed_eighths = 0;
   std::int16_t exps_each = 0;
-  std::array<std::int16_t, 3> unused{};
+  std::array<std::int16_t, 2> unused{};
   std::uint16_t left_reads = 0, right_reads = 0;
   std::int32_t rows = 0, cols = 0, inner = 0, tile_rows = 0, tile_cols = 0;
   std::int32_t whole_rows = 0, whole_keys = 0;  // of the block

@@ -134,6 +134,8 @@ class BlockBuilder {
 
   // Warp groups with tokens by hand. The builder then adds no tokens of its own.
   void tokens_by_hand() { by_hand_ = true; }
+  /// A thread of its group has asked TMA for so many boxes before the latest operation, a wait.
+  void after_requests(int boxes) { out_.operations.back().requests = static_cast<std::uint8_t>(boxes); }
   /// Makes `group` execute the following operations.
   void group(std::size_t group) { blank_.group = static_cast<std::uint8_t>(group); }
   /// Makes the following operations work on a strip of the rows of query tile `q_tile`.

@@ -78,6 +78,7 @@ class Hopper final : public TileProgram {
         rung_(hopper_rung(id)),
         lines_(hopper_listing(id)),
         of_tile_(hopper_overheads(rung_).overhead("attention", "tile", problem)),
+        of_request_(rung_.producer ? Overhead() : hopper_overheads(rung_).overhead("attention", "request", problem)),
         of_store_(hopper_overheads(rung_).overhead("attention", "store", problem)),
         plan_(problem, tile_, schema()) {
     if (has_lists(id, problem)) lists_.emplace(plan_.grid, tile_);
@@ -264,13 +265,13 @@ class Hopper final : public TileProgram {
           b.await_token(BufferToken::full(strips::q, static_cast<std::int64_t>(rows)), 1);
         }
       });
+      if (ahead() > 0 && !visits.empty()) load_tile(0);
       walk([&](const KeyTile& tile) {
-        load_into_ring(Line::load_k, tiles::k);
-        // With one buffer, V of this tile takes the place of the tile before, which the overlapped groups read in this iteration.
-        if (!rung().overlap) load_into_ring(Line::load_v, tiles::v);
+        if (const std::int64_t n = b.iteration() + ahead(); n < std::ssize(visits)) load_tile(n);
         for_each_strip([&](std::size_t s) { rung().overlap ? overlapped(s, tile) : in_order(s, tile); });
         if (!rung().producer) for_each_strip([&](std::size_t) { meet(); });
-        if (rung().overlap) load_into_ring(Line::load_v, tiles::v);
+        // With one buffer, V of this tile takes the place of the tile before, which the overlapped groups read in this iteration.
+        if (rung().overlap) load_into_ring(Line::load_v, tiles::v, b.iteration());
       });
       for_each_strip([&](std::size_t s) {
         if (rung().overlap && !visits.empty()) last_product(s);
@@ -323,24 +324,40 @@ class Hopper final : public TileProgram {
       b.await_token(BufferToken::full(last, 0), 1);
     }
 
+    /// Returns how many key tiles ahead of the group's own its copies are. Without a producer, the first group asks for them
+    /// between its tiles: those of the next tile, if there is a second buffer. A producer has a stream of its own.
+    std::int64_t ahead() const { return rung().producer || stages == 1 ? 0 : 1; }
+    /// Loads K of the n-th visited tile, and V where it does not come later.
+    void load_tile(std::int64_t n) const {
+      load_into_ring(Line::load_k, tiles::k, n);
+      if (!rung().overlap) load_into_ring(Line::load_v, tiles::v, n);
+    }
     /// Loads once all groups have read the buffer. Without a producer, one barrier at the end of a tile frees K and V together.
-    void load_into_ring(Line line, ChipTile chip_tile) const {
+    void load_into_ring(Line line, ChipTile chip_tile, std::int64_t n) const {
       b.group(0);
-      b.load_boxes(at(line), chip_tile, program.key_box_);
-      b.await_token(BufferToken::empty(rung().producer ? chip_tile : tiles::k, stage()), groups() * (b.iteration() / stages));
-      b.signals(BufferToken::full(chip_tile, stage()));
+      with_tile(n, [&] { b.load_boxes(at(line), chip_tile, program.key_box_); });
+      b.await_token(BufferToken::empty(rung().producer ? chip_tile : tiles::k, n % stages), groups() * (n / stages));
+      b.signals(BufferToken::full(chip_tile, n % stages));
     }
 
     template <class Emit>
     void walk(Emit emit) const {
       const TileGrid& grid = program.plan_.grid;
+      const auto is_plain = [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); };
+      // A tile whose iteration loads the next one is like others only if that one is whole and as far away.
+      const auto loads_alike = [&](const KeyTile& tile) {
+        const auto n = &tile - visits.data();
+        if (ahead() == 0) return true;
+        if (n + 1 == std::ssize(visits) || !grid.is_whole((&tile)[1])) return false;
+        return n == 0 || (&tile)[1].index - tile.index == tile.index - (&tile)[-1].index;
+      };
       b.walk_keys(
-          visits, stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); }, emit);
+          visits, stages, [&](const KeyTile& tile) { return is_plain(tile) && loads_alike(tile); }, emit);
     }
     template <class Emit>
     void for_each_strip(Emit emit) const {
       for (std::size_t s = 0; s < strips.size(); ++s) {
-        b.group(s + 1);
+        b.group(rung().producer ? s + 1 : s);
         b.strip(s, q_tile, strips[s]);
         emit(s);
       }
@@ -409,8 +426,16 @@ class Hopper final : public TileProgram {
       b.await_token(BufferToken::full(result, static_cast<std::int64_t>(s)), n + 1);
       if (rung().producer) b.signals(BufferToken::empty(read, n % stages));
     }
-    void scores_of(std::size_t s, std::int64_t n) const {
+    /// Group 0 waits for K once it has asked for the next tile.
+    void wait_for_keys(std::size_t s, std::int64_t n) const {
       wait_for_tile(Line::wait_k, tiles::k, n);
+      if (s > 0 || ahead() == 0 || n + 1 == std::ssize(visits)) return;
+      constexpr int key_and_value = 2;
+      b.after_requests(key_and_value);
+      b.overhead(program.of_request_);
+    }
+    void scores_of(std::size_t s, std::int64_t n) const {
+      wait_for_keys(s, n);
       product_of_scores();
       issued(strips::s, s);
     }
@@ -498,7 +523,7 @@ class Hopper final : public TileProgram {
 
   const HopperRung& rung_;
   const HopperListing& lines_;
-  const Overhead of_tile_, of_store_;
+  const Overhead of_tile_, of_request_, of_store_;  // of_request_: without a producer
   BlockPlan plan_;
   std::optional<FlexLists> lists_;
   ScoreCost cost_;

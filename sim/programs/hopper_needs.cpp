@@ -135,9 +135,8 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   needs.instruction = ProductInstruction::wgmma;
   needs.uses_tma = true;
   needs.threads = group_threads * (groups + (rung.producer ? 1 : 0));
-  // Without a producer one thread of the first group asks for the copies, as a stream of its own.
-  needs.groups.push_back(rung.producer ? WarpGroup{"producer", group_threads / warp_lanes, build.setmaxnreg_dec}
-                                       : WarpGroup{"one thread"});
+  // Without a producer a thread of the first group asks for the copies.
+  if (rung.producer) needs.groups.push_back({"producer", group_threads / warp_lanes, build.setmaxnreg_dec});
   for (int g = 0; g < groups; ++g)
     needs.groups.push_back({(rung.producer ? consumer_names : group_names)[static_cast<std::size_t>(g)], group_threads / warp_lanes,
                             build.setmaxnreg_inc});

@@ -188,6 +188,7 @@ struct Operation {
   std::int16_t wavefronts = 0;                 // per warp: shuffles and broadcast reads, in the memory pipe
   std::uint8_t sectors_at_once = 0;   // load: sectors that a warp requests together with other loads; 0: its share of this load
   std::uint8_t rounds = 1;            // load: parts of equal size, each asked for when the one before has arrived
+  std::uint8_t requests = 0;          // wait: boxes that a thread of its group has asked TMA for just before it
   std::int16_t executed_eighths = 8;  // of its instructions, how many the kernel executes on average
   std::int16_t exps_each = 0;         // exponentials of an element of dst
   // The next product consumes its result in this many slices: the product may start after the first slice, and its own last slice

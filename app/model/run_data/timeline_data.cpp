@@ -116,24 +116,33 @@ bool has_roles(const Simulation& simulation) {
   return launches.size() == 1 && launches.front().needs.groups.size() > 1;
 }
 
+/// Returns whether group 0, which asks for the copies, does nothing else.
+bool has_producer(std::span<const Interval> intervals) {
+  return std::none_of(intervals.begin(), intervals.end(), [](const Interval& interval) {
+    return interval.group == 0 && interval.unit != Unit::copy && interval.unit != Unit::barrier;
+  });
+}
+
 /// Returns the lanes of a simulation, without bars.
-std::vector<UnitLane> empty_lanes(const Simulation& simulation) {
+std::vector<UnitLane> empty_lanes(const Simulation& simulation, std::span<const Interval> intervals) {
   std::vector<UnitLane> lanes;
   if (!has_roles(simulation)) {
     for (const Unit unit : timeline_units) lanes.emplace_back().unit = unit;
     return lanes;
   }
   const std::vector<WarpGroup>& groups = simulation.program->launches().front().needs.groups;
-  const auto add_group = [&](std::size_t group) {
+  const auto add_group = [&](std::size_t group, Unit unit, std::string_view name) {
     UnitLane& lane = lanes.emplace_back();
-    lane.unit = group == 0 ? Unit::copy : Unit::exp;
+    lane.unit = unit;
     lane.group = static_cast<int>(group);
-    lane.name = groups[group].name;
+    lane.asks = unit == Unit::copy;
+    lane.name = name;
   };
+  const bool producer = has_producer(intervals);
   lanes.emplace_back().unit = Unit::copy;
-  add_group(0);
+  add_group(0, Unit::copy, producer ? groups[0].name : "one thread");
   lanes.emplace_back().unit = Unit::tensor;
-  for (std::size_t group = 1; group < groups.size(); ++group) add_group(group);
+  for (std::size_t group = producer ? 1 : 0; group < groups.size(); ++group) add_group(group, Unit::exp, groups[group].name);
   lanes.emplace_back().unit = Unit::exp;
   lanes.emplace_back().unit = Unit::store;
   return lanes;
@@ -168,16 +177,17 @@ TimelineData make_timeline(const Simulation& simulation, std::shared_ptr<const S
   data.steps = std::move(steps);
   data.end = simulation.trace->end_cycle();
   const auto intervals = simulation.trace->intervals(data.steps->sm);
-  data.lanes = empty_lanes(simulation);
+  data.lanes = empty_lanes(simulation, intervals);
   std::vector<std::vector<LaneBar>> bars(data.lanes.size());
   for (std::size_t i = 0; i < intervals.size(); ++i)
     for (std::size_t lane = 0; lane < bars.size(); ++lane)
       if (data.lanes[lane].shows(intervals[i]))
         bars[lane].push_back({intervals[i].start, intervals[i].end, static_cast<std::int32_t>(i), 0});
   for (std::size_t lane = 0; lane < bars.size(); ++lane) {
-    if (data.lanes[lane].group == 0) cut_to_requests(bars[lane], intervals, data.steps->labels);
+    if (data.lanes[lane].asks) cut_to_requests(bars[lane], intervals, data.steps->labels);
     UnitLane made = make_lane(data.lanes[lane].unit, std::move(bars[lane]), data.steps->labels);
     made.group = data.lanes[lane].group;
+    made.asks = data.lanes[lane].asks;
     made.name = data.lanes[lane].name;
     data.lanes[lane] = std::move(made);
   }

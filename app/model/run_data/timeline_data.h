@@ -37,8 +37,9 @@ struct LaneSeries {
 
 struct UnitLane {
   Unit unit = Unit::copy;
-  // Of a lane that shows what one warp group does: its number and name. Other lanes show a unit. Group 0 only asks for copies.
+  // Of a lane that shows what one warp group does: its number and name. Other lanes show a unit.
   int group = -1;
+  bool asks = false;  // it shows the group's requests for copies, and nothing else that the group does
   std::string_view name = {};
   int tracks = 1;
   std::vector<LaneBar> bars;
@@ -48,7 +49,7 @@ struct UnitLane {
   /// Returns whether the lane has a bar for the interval.
   bool shows(const Interval& interval) const {
     if (group < 0) return interval.unit == unit;
-    if (group == 0) return interval.group == 0 && interval.unit == Unit::copy;
+    if (asks) return interval.group == group && interval.unit == Unit::copy;
     return interval.group == group && interval.unit != Unit::copy && interval.unit != Unit::store;
   }
   /// Indices [first, last) of bars that may be seen in [from, to].

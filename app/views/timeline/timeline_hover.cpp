@@ -257,11 +257,11 @@ HoverText row_meaning(const TimelineRow& row, const TimelineData* data) {
   const char* meaning = "";
   const UnitLane* const lane = data != nullptr ? &data->lanes[row.unit] : nullptr;
   const Unit unit = lane != nullptr ? lane->unit : timeline_units[row.unit];
-  if (lane != nullptr && lane->group == 0)
+  if (lane != nullptr && lane->asks)
     return {
         lane_title(*lane),
         tr("The thread that asks for copies. A bar is the time it takes to ask; a line before it, the wait for a free buffer.")};
-  if (lane != nullptr && lane->group > 0)
+  if (lane != nullptr && lane->group >= 0)
     return {lane_title(*lane), tr("What one group of four warps does: its products, and the softmax beside or between them.")};
   if (data != nullptr && unit == Unit::tensor && data->bubbles.busy > 0)
     return {lane_name(unit), bubble_text(data->bubbles) + "\n" + tr("Coloured gaps: the tensor cores have no product to execute.")};

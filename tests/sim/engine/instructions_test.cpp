@@ -289,15 +289,16 @@ TEST_CASE("instructions: of loads, stores and products, by type and by where the
   CHECK(count(product, in_shared, DataType::fp16).wgmma_flops == 2.0 * 128 * 40 * 48);
   CHECK(count(product, in_shared, DataType::fp16).issued == 4 * 2 * 3);
 
-  // By boxes of 256 rows of 128 bytes.
-  CHECK(boxes_of(load) == 2);
+  // By boxes of 256 rows; in pages by panels of 128 bytes, too.
+  CHECK(boxes_of(load) == 1);
   load.rows = 257, load.smem_write_bytes = 257 * 384;
-  CHECK(boxes_of(load) == 2 * 3);
-  CHECK(boxes_of(load, 64) == 5 * 3);
-  load.rows = 256, load.smem_write_bytes = 256 * 129;
   CHECK(boxes_of(load) == 2);
+  CHECK(boxes_of_pages(load, 64) == 5 * 3);
+  load.rows = 256, load.smem_write_bytes = 256 * 129;
+  CHECK(boxes_of(load) == 1);
+  CHECK(boxes_of_pages(load, 1024) == 2);
   needs.uses_tma = true;
-  CHECK(count(load, in_shared, DataType::fp16).issued == 2 * 2);
+  CHECK(count(load, in_shared, DataType::fp16).issued == 2);
   CHECK(count(load, in_registers, DataType::fp32).issued == copies);
   Operation addition = store;
   addition.kind = OpKind::reduce_add;
