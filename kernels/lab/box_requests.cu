@@ -1,7 +1,8 @@
-// Measures how long a thread takes to ask TMA for boxes of one and of two panels (128 bytes of each row), as hopper_wgmma does between
-// two key tiles: an mbarrier is told the bytes of K, K is requested, then the same for V.
+// Measures how long a thread takes to ask TMA for boxes of one and of two panels (128 bytes of each row), as hopper_wgmma does
+// between two key tiles: an mbarrier is told the bytes of K, K is requested, then the same for V.
 //
-//   nvcc -O3 -std=c++20 -I. -gencode=arch=compute_90a,code=sm_90a kernels/lab/box_requests.cu kernels/common/hopper_plan.cu -o box_requests
+//   nvcc -O3 -std=c++20 -I. -gencode=arch=compute_90a,code=sm_90a kernels/lab/box_requests.cu kernels/common/hopper_plan.cu -o
+//   box_requests
 //   ./box_requests
 //
 // Cycles of the SM, medians of 51 launches. "in a row" is what a request takes among six.
@@ -90,8 +91,8 @@ int main() {
         if (const cudaError_t code = cudaDeviceSynchronize(); code != cudaSuccess) return std::puts(cudaGetErrorString(code)), 1;
         for (std::size_t i = 0; i < 4 && run > 0; ++i) found[i].push_back(cycles[i]);  // the first launch fetches code and lines
       }
-      std::printf("%6d %5d %7d %10.0f %22.0f %12.0f %17.0f\n", panels, rows, bytes, median_of(found[0]) / count, median_of(found[1]),
-                  median_of(found[2]), median_of(found[3]));
+      std::printf("%6d %5d %7d %10.0f %22.0f %12.0f %17.0f\n", panels, rows, bytes, median_of(found[0]) / count,
+                  median_of(found[1]), median_of(found[2]), median_of(found[3]));
     }
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/engine/launch_order.h"
+#include "sim/engine/operation_costs.h"
 #include "sim/engine/simulation.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/hopper_lines.h"
@@ -160,7 +161,7 @@ TEST_CASE("hopper: from rung 2 on a block has a producer and 64-row groups, with
       }
       const int groups = hopper_groups(rung, p);
       CHECK(tile.block_q == 64 * groups);
-      REQUIRE(needs.groups.size() == static_cast<std::size_t>(groups) + 1);
+      REQUIRE(needs.groups.size() == static_cast<std::size_t>(groups) + (rung.producer ? 1 : 0));
       if (!rung.producer) continue;  // the thread that loads belongs to a group
       int threads = 0, registers = 0;
       for (const WarpGroup& group : needs.groups) {
@@ -258,6 +259,36 @@ TEST_CASE("flash3: its program is the rung that its kernel launches, with that l
   CHECK_FALSE(launch.persistent);
   CHECK_FALSE(launch.draws);
   CHECK(launch.needs.threads == 256);
+}
+
+TEST_CASE("hopper: without a producer the first group asks for each next tile, one tile ahead, and is late by the second request") {
+  const AttentionProblem p = problem(1024, 128);
+  const ProgramTile tile(hopper_default_tile(HopperRungId::wgmma, p, h200_gpu()));
+  const auto simulation = run("hopper_wgmma", p, tile, h200_gpu());
+  BlockOperations block;
+  simulation->program->emit_block(0, 0, block);
+  int requests = 0, ahead = 0;
+  for (const Operation& op : block.operations) {
+    if (op.kind == OpKind::load) {
+      CHECK(op.group == 0);
+      if (op.tile.tensor == tensors::k && op.iteration >= 0) ahead += 1024 / 128 - 1 - op.kv_tile == op.iteration + 1 ? 1 : 0;
+    }
+    if (op.requests == 0) continue;
+    CHECK(op.group == 0);
+    CHECK(op.kind == OpKind::wait);
+    CHECK(op.requests == 2);
+    CHECK(op.instructions == 28);  // of the thread that asks
+    ++requests;
+  }
+  CHECK(requests == 1024 / 128 - 1);
+  CHECK(ahead == 1024 / 128 - 1);
+  GpuSpec gpu = h200_gpu();
+  gpu.sm_box_issue_cycles = 0;
+  const OperationCosts slow(h200_gpu(), p), quick(gpu, p);
+  for (const Operation& op : block.operations)
+    if (op.requests > 0)
+      CHECK(slow.class_of(op, block).timing.duration - quick.class_of(op, block).timing.duration ==
+            doctest::Approx(h200_gpu().sm_box_issue_cycles));
 }
 
 TEST_CASE("hopper: the softmax of a group overlaps its own products from rung 4 on, and not before") {
