@@ -77,13 +77,10 @@ Session::Start start_of(const RenderOptions& options) {
   return start;
 }
 
-/// Errors  those of simulate(); a step out of range
-Status check_opened(const SessionView& view, std::optional<std::int64_t> step) {
+/// Errors  those of simulate(); a step that the run does not have
+Status check_opened(const SessionView& view) {
   if (const Error* const refused = view.workspace->refused()) return *refused;
   if (view.lanes.empty()) return Error{"nothing was simulated"};
-  const std::int64_t last = view.lane().step_count;
-  if (step && (*step < 0 || *step > last))
-    return Error{fmt::format("there is no step {}: {} has steps 0 to {}", *step, view.requested->request.algorithm, last)};
   return Done{};
 }
 
@@ -170,7 +167,7 @@ Result<std::unique_ptr<StepPictures>> StepPictures::make(const RenderOptions& op
   use_language(*language);
   std::unique_ptr<StepPictures> out(new StepPictures(options, start_of(options)));
   out->session_.finish();
-  if (const Status status = check_opened(out->session_.view(), options.step); !status) return status.error();
+  if (const Status status = check_opened(out->session_.view()); !status) return status.error();
   std::optional<LessonAnswer> answer;
   if (!options.lesson.empty()) {
     const Result<WantedPage> wanted = wanted_page(options.lesson);

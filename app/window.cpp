@@ -398,10 +398,7 @@ class PresenterWindow {
 /// Saves what is shown now and then, where it may have changed.
 class StateSaver {
  public:
-  explicit StateSaver(Session& session)
-      : session_(session), keeper_(StateKeeper::open(state_file_path(), static_cast<std::int64_t>(::getpid()))) {
-    if (!keeper_.notice().empty()) std::fprintf(stderr, "tilescope: %s\n", keeper_.notice().text().c_str());
-  }
+  StateSaver(Session& session, StateKeeper keeper) : session_(session), keeper_(std::move(keeper)) {}
 
   std::shared_ptr<const WindowState> left_over() const {
     return keeper_.left_over() ? std::make_shared<const WindowState>(*keeper_.left_over()) : nullptr;
@@ -596,8 +593,12 @@ int run_window(const WindowOptions& options) {
   if (!window) return give_up(window.error().sentence);
   glfwMakeContextCurrent(window->get());
 
-  Session session(start_of(options, settings));
-  StateSaver saver(session);
+  StateKeeper keeper = StateKeeper::open(state_file_path(), static_cast<std::int64_t>(::getpid()));
+  if (!keeper.notice().empty()) std::fprintf(stderr, "tilescope: %s\n", keeper.notice().text().c_str());
+  Session::Start start = start_of(options, settings);
+  start.notice = keeper.notice();
+  Session session(std::move(start));
+  StateSaver saver(session, std::move(keeper));
   if (const auto at = lesson_at(options.lesson)) session.apply(OpenLesson{at->id, at->page});
   AppFrame::Options frame_options;
   frame_options.shares = settings.shares;

@@ -474,9 +474,26 @@ Status check_sweep(const CommandLine& line) {
   return Done{};
 }
 
+/// Errors  flags of `measure` of which one would leave another without effect
+Status check_measure(const CommandLine& line) {
+  if (line.command != CommandKind::measure) return Done{};
+  std::string_view kind = "--json";  // what is measured, and the file for it
+  for (const std::string_view flag : {"--suite", "--probe", "--samples"}) {
+    if (!typed(line, flag)) continue;
+    if (kind != "--json") return refuse("{} and {} each say what is measured: give one of them", kind, flag);
+    kind = flag;
+  }
+  if (typed(line, "--json") && (kind == "--probe" || kind == "--samples"))
+    return refuse("{} has a file of its own, and --json is the bundle of cases: leave one of them out", kind);
+  for (const auto& [name, values] : line.given)
+    if (kind == "--suite" && find_flag(name)->group == "Problem")
+      return refuse("{} is about one run, and --suite has its own problems: leave one of them out", name);
+  return Done{};
+}
+
 /// Errors  flags of which one would leave another without effect
 Status check_together(const CommandLine& line) {
-  for (const auto& check : {&check_beside_lesson, &check_shown, &check_settings, &check_sweep})
+  for (const auto& check : {&check_beside_lesson, &check_shown, &check_settings, &check_sweep, &check_measure})
     if (Status good = check(line); !good) return good;
   return Done{};
 }

@@ -13,6 +13,7 @@
 
 #include "app/cli/command_words.h"
 #include "app/cli/csv_field.h"
+#include "app/cli/errors_json.h"
 #include "app/cli/text_table.h"
 #include "app/model/measurements/error_sentences.h"
 #include "app/model/measurements/time_errors.h"
@@ -20,6 +21,7 @@
 #include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/validation.h"
+#include "sim/programs/program_names.h"
 
 namespace tilescope {
 
@@ -74,13 +76,14 @@ std::string label_of(const ComparedFigure& f) {
 
 std::string run_text(const Simulation& run) {
   const ProgramTile& tile = run.program->tile();
-  return fmt::format("{}, {}, tile {}x{}, {}", run.request.algorithm, short_text(run.request.problem), tile.block_q, tile.block_kv,
-                     run.request.gpu.id);
+  const std::string rung = launched_rung(*run.info, run.request.problem);
+  return fmt::format("{}, {}, tile {}x{}, {}{}", run.request.algorithm, short_text(run.request.problem), tile.block_q,
+                     tile.block_kv, run.request.gpu.id, rung.empty() ? "" : ", launches " + rung);
 }
 
-/// "time: −7.2 %, 40.1 µs instead of 43.2 µs".
-std::string time_text(const Simulation& first, const Simulation& second) {
-  const std::string a = format_time(first.time), b = format_time(second.time);
+/// "time: −7.2 %, 40.1 µs ±5.7 % instead of 43.2 µs ±4.1 %".
+std::string time_text(const Simulation& first, const Simulation& second, const Measurements& known) {
+  const std::string a = predicted_time_text(first, known), b = predicted_time_text(second, known);
   if (first.time.value == second.time.value) return fmt::format("time: {} both", a);
   return fmt::format("time: {}, {} instead of {}", format_signed_percent(second.time.value / first.time.value - 1), b, a);
 }
@@ -134,13 +137,7 @@ Json json_of_run(const Simulation& run, const Measurements& known) {
                {"tile", json_of(TileShape(run.program->tile()))},
                {"clock_hz", run.request.gpu.sm_clock_hz},
                {"bound_by", to_string(run.bound)},
-               {"error", nullptr}};
-  if (const auto errors = time_errors_of(known, predicted(run)))
-    json["error"] = {{"kernel", errors->kernel},
-                     {"runs", errors->runs},
-                     {"all_runs", errors->all_runs},
-                     {"mean", errors->mean},
-                     {"worst", errors->worst}};
+               {"errors", json_of_errors(time_errors_of(known, predicted(run)))}};
   return json;
 }
 
@@ -165,7 +162,7 @@ std::string comparison_rows(const RunComparison& comparison) {
 
 std::string comparison_table(const RunComparison& comparison, const Measurements& known) {
   const Simulation &first = *comparison.first, &second = *comparison.second;
-  std::string text = fmt::format("A: {}\nB: {}\n{}\n{}\n{}\n", run_text(first), run_text(second), time_text(first, second),
+  std::string text = fmt::format("A: {}\nB: {}\n{}\n{}\n{}\n", run_text(first), run_text(second), time_text(first, second, known),
                                  clock_text(first, second), errors_text(first, second, known));
   TextTable table("llrrrr");
   table.row({"", "", "A", "B", "difference", "ratio"});
@@ -187,11 +184,9 @@ std::string comparison_json(const RunComparison& comparison, const Measurements&
   Json json = {{"schema", "tilescope.comparison/1"},
                {"first", json_of_run(first, known)},
                {"second", json_of_run(second, known)},
-               {"ratio_error", nullptr},
+               {"ratio_errors", json_of_errors(ratio_errors_of(known, predicted(first), predicted(second)))},
                {"settings", Json::array()},
                {"figures", Json::array()}};
-  if (const auto errors = ratio_errors_of(known, predicted(first), predicted(second)))
-    json["ratio_error"] = {{"pairs", errors->pairs}, {"mean", errors->mean}, {"worst", errors->worst}};
   for (const SettingDifference& setting : comparison.settings)
     json["settings"].push_back({{"key", setting.key}, {"first", setting.first}, {"second", setting.second}});
   for (const ComparedFigure& f : comparison.figures)

@@ -55,7 +55,7 @@ Status run_lesson_list(const CommandLine& line, std::FILE* out) {
 Result<int> run_lesson_check(const CommandLine& line, std::FILE* out, std::FILE* err) {
   const Measurements measured = load_measurements();
   if (line.lesson.ends_with(".md")) {
-    if (const auto text = read_text_file(line.lesson); !text) return text.error();
+    if (const auto text = read_text_file(line.lesson, largest_lesson_bytes); !text) return text.error();
     const std::vector<std::string> found = check_file(line.lesson, {}, measured);
     std::string text;
     for (const std::string& each : found) text += each + '\n';

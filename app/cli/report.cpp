@@ -33,6 +33,7 @@
 #include "sim/masks/score_faults.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/occupancy.h"
+#include "sim/programs/program_names.h"
 
 namespace tilescope {
 
@@ -77,6 +78,7 @@ std::string heading(const Simulation& simulation, const Sentence& gpu_file) {
   TextTable table("ll");
   const ProgramInfo& info = *simulation.info;
   table.row({"algorithm", fmt::format("{}: {}{}{}", info.id, info.title, info.source.empty() ? "" : ", ", info.source)});
+  if (const std::string rung = launched_rung(info, problem); !rung.empty()) table.row({"launches", rung});
   std::string changed;
   for (const auto& [key, provenance] : gpu.provenance)
     if (provenance.note == changed_note) changed += (changed.empty() ? ", changed: " : ", ") + key;
@@ -176,7 +178,7 @@ std::string difference(std::int64_t simulated, std::int64_t expected) {
                        : format_signed_percent(static_cast<double>(simulated - expected) / static_cast<double>(expected));
 }
 
-/// `clock`: " at 1.98 GHz" where other parts of the report are at another one.
+/// `clock`: " at 1.72 GHz" where that is not the GPU's highest.
 std::string traffic(const Simulation& simulation, const std::string& clock) {
   const std::optional<ClosedForm> form = simulation.program->closed_form();
   TextTable table("llrrrll");
@@ -445,10 +447,11 @@ std::string probe_table(const ProbeTime& time) {
 }  // namespace
 
 std::string report_table(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside) {
-  const bool loads = beside.under_load != nullptr;
-  const std::string clock = loads ? " at " + format_clock(simulation.request.gpu.sm_clock_hz) : std::string();
-  return heading(simulation, beside.gpu_file) + '\n' + launches(loads ? *beside.under_load->simulation : simulation) + '\n' +
-         traffic(simulation, clock) + byte_errors(beside.errors) + '\n' + results(simulation, limit, cost, beside) +
+  // Launches, bytes, times and errors are of one run, as what was recorded beside them is.
+  const Simulation& timed = timed_of(simulation, beside);
+  const std::string clock = beside.under_load != nullptr ? " at " + format_clock(timed.request.gpu.sm_clock_hz) : std::string();
+  return heading(simulation, beside.gpu_file) + '\n' + launches(timed) + '\n' + traffic(timed, clock) + byte_errors(beside.errors) +
+         '\n' + results(simulation, limit, cost, beside) +
          (beside.under_load != nullptr && beside.under_load->recorded ? '\n' + recorded_table(*beside.under_load) : std::string()) +
          (beside.under_load != nullptr && beside.under_load->probed ? '\n' + probe_table(*beside.under_load->probed)
                                                                     : std::string());

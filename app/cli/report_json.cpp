@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command_words.h"
+#include "app/cli/errors_json.h"
 #include "app/cli/report.h"
 #include "app/cli/report_parts.h"
 #include "app/model/measurements/compiled_kernel.h"
@@ -48,21 +50,8 @@ void add_sms(Json& json, const Simulation& simulation) {
   if (const double least = balanced_ns(simulation); least > 0) json["balanced_ns"] = rounded(least);
 }
 
-/// null where they are unknown.
-Json json_of_errors(const Result<FigureErrors>& errors) {
-  if (!errors) return nullptr;
-  return {{"kernel", errors->kernel},
-          {"runs", errors->runs},
-          {"all_runs", errors->all_runs},
-          {"short", errors->is_short},
-          {"held_out", errors->held_out},
-          {"other_tile", errors->other_tile},
-          {"of_unchanged", errors->of_unchanged},
-          {"mean", errors->mean},
-          {"worst", errors->worst}};
-}
-
-Json json_of_errors(const PredictionErrors& errors) {
+/// Those of the time, and what a borrowed clock adds.
+Json json_of_time_errors(const PredictionErrors& errors) {
   Json json = json_of_errors(errors.time);
   if (json.is_null()) return json;
   if (const auto& clock = errors.clock)
@@ -146,7 +135,8 @@ void add_request(Json& json, const Simulation& simulation) {
     json["tables_left_out"].push_back({{"name", table->name}, {"bytes", table_bytes(*table).value}});
 }
 
-Json json_of_traffic(const Simulation& simulation, const PredictionErrors& errors) {
+/// The bytes of a run by link, and the clock of the run: HBM bytes move a little with it.
+Json json_of_links(const Simulation& simulation) {
   Json json = Json::object();
   for (Link link : all_links) {
     json[fmt::format("{}_bytes", to_string(link))] = simulation.ledger.total(link).value;
@@ -156,7 +146,7 @@ Json json_of_traffic(const Simulation& simulation, const PredictionErrors& error
   }
   if (simulation.reduced.value > 0) json["sm_to_l2_reduce_bytes"] = simulation.reduced.value;
   if (simulation.l2.looked_up.value > 0) json["l2_lookup_read_bytes"] = simulation.l2.looked_up.value;
-  json["errors"] = {{"hbm_read", json_of_errors(errors.hbm_read)}, {"hbm_write", json_of_errors(errors.hbm_write)}};
+  json["clock_hz"] = simulation.request.gpu.sm_clock_hz;
   return json;
 }
 
@@ -181,7 +171,8 @@ Json json_under_load(const RunUnderLoad& loaded) {
                {"ns", rounded(run.time.value)},
                {"tflops", tflops_of(run)},
                {"bound_by", to_string(run.bound)},
-               {"busy", busy_json(run)}};
+               {"busy", busy_json(run)},
+               {"traffic", json_of_links(run)}};
   if (loaded.clock.from == ClockUnderLoad::From::like_runs) json["runs"] = loaded.clock.runs;
   if (loaded.clock.of_unchanged) json["clock_of_unchanged"] = true;
   if (loaded.clock.of_own_tile) json["clock_of_own_tile"] = true;
@@ -205,7 +196,7 @@ Json json_of_time(const Simulation& simulation, const NextLimit* limit, const Ru
                {"wall_clock_hz", timed.request.gpu.sm_clock_hz},
                {"tflops", tflops_of(simulation)}};
   if (beside.under_load != nullptr) json["under_load"] = json_under_load(*beside.under_load);
-  json["errors"] = json_of_errors(beside.errors);
+  json["errors"] = json_of_time_errors(beside.errors);
   if (!unchanged(simulation.request.gpu)) {
     json["unshared_lookups_least_ns"] = rounded(unshared_ns(timed));
     if (beside.recorded_lookups > 0) json["recorded_lookups_least_ns"] = rounded(looked_up_ns(timed, beside.recorded_lookups));
@@ -271,10 +262,15 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
   Json json;
   json["schema"] = "tilescope.simulation/1";
   json["algorithm"] = simulation.request.algorithm;
+  if (const std::string_view rung = chosen_by(*simulation.info, simulation.request.problem); rung != simulation.info->id)
+    json["rung"] = rung;
   json["gpu"] = simulation.request.gpu.id;
   if (!beside.gpu_file.empty()) json["gpu_file"] = command_words(beside.gpu_file);
   add_request(json, simulation);
-  json["traffic"] = json_of_traffic(simulation, beside.errors);
+  json["traffic"] = json_of_links(simulation);
+  json["traffic"]["errors"] = {{"clock_hz", timed_of(simulation, beside).request.gpu.sm_clock_hz},
+                               {"hbm_read", json_of_errors(beside.errors.hbm_read)},
+                               {"hbm_write", json_of_errors(beside.errors.hbm_write)}};
   json["work"] = {{"flops", simulation.flops}, {"exps", simulation.exps}, {"useful_flops", useful_flops(simulation)}};
   json["memory"] = json_of_memory(simulation);
   json["time"] = json_of_time(simulation, limit, beside);

@@ -60,6 +60,10 @@ class AgreedNumber {
 
 Result<GivenTensor> read_tensor(std::string_view flag, const std::string& file) {
   constexpr std::size_t dimensions = 4;
+  const auto start = read_file_start(file, longest_npy_header);
+  if (!start) return start.error();
+  if (const auto header = check_npy_floats(start->bytes, start->whole, file, dimensions); !header)
+    return refuse("{}: {}", flag, header.error().sentence);
   const auto bytes = read_binary_file(file);
   if (!bytes) return bytes.error();
   auto array = parse_npy_floats(*bytes, file, dimensions);
@@ -158,10 +162,10 @@ Status check_files(const TensorRun& run, const CommandLine& line) {
   return Done{};
 }
 
-/// Says which given values are no finite numbers of the problem's type. They are allowed.
-std::string note_on(const GivenTensor& tensor, DataType type) {
+/// Says how many values are no finite numbers of a type. They are allowed. `tensor` names them.
+std::string note_on(const std::string& tensor, const std::vector<float>& values, DataType type) {
   std::int64_t nans = 0, infinite = 0, too_large = 0;
-  for (const float value : tensor.array.values) {
+  for (const float value : values) {
     nans += std::isnan(value);
     infinite += std::isinf(value);
     too_large += std::isfinite(value) && std::isinf(round_to(type, value));
@@ -174,8 +178,7 @@ std::string note_on(const GivenTensor& tensor, DataType type) {
   add(infinite, "infinite");
   add(too_large, fmt::format("beyond {}, now infinite", to_string(type)));
   if (note.empty()) return note;
-  return fmt::format("{} {}: of {} elements {}\n", tensor.flag, printable(tensor.file, most_shown), tensor.array.values.size(),
-                     note);
+  return fmt::format("{}: of {} elements {}\n", tensor, values.size(), note);
 }
 
 /// The folder of --out. It is made before the work, so that it can be refused in time, and removed if the work fails.
@@ -314,14 +317,17 @@ Result<int> run_tensors(const CommandLine& line, std::FILE* out, std::FILE* err)
   if (!left) return left.error();
 
   std::string notes;
-  for (const GivenTensor& tensor : *tensors) notes += note_on(tensor, problem.dtype);
+  for (const GivenTensor& tensor : *tensors)
+    notes += note_on(fmt::format("{} {}", tensor.flag, printable(tensor.file, most_shown)), tensor.array.values, problem.dtype);
+  const bool finite_inputs = notes.empty();
   Outputs outputs(out);
   for (const LeftTensor& tensor : *left) {
     const DataType stored = type_of(tensor.tensor, problem.dtype) == DataType::fp16 ? DataType::fp16 : DataType::fp32;
+    notes += note_on(std::string(to_string(tensor.tensor)), tensor.values, stored);
     if (const Status added = outputs.add(folder.file(tensor.tensor), to_npy(stored, tensor.shape, tensor.values)); !added)
       return added.error();
   }
-  if (const Status added = outputs.add("-", table_of(run, line, *left, folder, notes.empty()) + notes); !added)
+  if (const Status added = outputs.add("-", table_of(run, line, *left, folder, finite_inputs) + notes); !added)
     return added.error();
   if (const Status finished = outputs.finish(); !finished) return finished.error();
   folder.keep();

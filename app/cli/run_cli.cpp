@@ -32,6 +32,8 @@
 #include "app/model/background/failure.h"
 #include "app/model/lessons/lesson_list.h"
 #include "app/model/requests/assets.h"
+#include "app/platform/files.h"
+#include "kernels/measure/ncu_csv.h"
 #include "sim/analysis/change_effect.h"
 #include "sim/analysis/chrome_trace.h"
 #include "sim/core/refuse.h"
@@ -127,6 +129,12 @@ Result<int> open_window(const CommandLine& line, const Screens& screens) {
   options.request = std::move(request->simulation);
   options.inputs = std::move(request->inputs);
   options.lesson = line.lesson;
+  // What is wrong with a file is said before a display is looked for.
+  if (!line.ncu.empty()) {
+    const auto text = read_text_file(line.ncu);
+    if (!text) return text.error();
+    if (const auto report = read_ncu_csv(*text, line.ncu); !report) return report.error();
+  }
   if (!line.lesson.empty()) {
     const auto at = lesson_at(line.lesson);
     if (!at) return refuse("there is no page '{}': write lesson open ID or ID:PAGE", printable(line.lesson));

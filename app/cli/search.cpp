@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command_words.h"
+#include "app/cli/errors_json.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output.h"
 #include "app/cli/progress.h"
@@ -85,9 +86,9 @@ Deadline after_seconds(double seconds) {
   return {std::chrono::steady_clock::now() + left};
 }
 
-/// A program without a kernel of its own, and the rung that it launches for a problem.
+/// A program without a kernel of its own, and the rung that it launches for a problem: its id, and the words for it.
 struct Launches {
-  std::string program, rung;
+  std::string program, rung, words;
 };
 
 /// Programs that a search without --algorithm takes, and those of the same family that it leaves out.
@@ -124,7 +125,7 @@ SearchedPrograms with_hopper(std::vector<std::string> usual, const SimulationReq
     const auto row = find_program(id, pass);
     const std::string rung(row ? chosen_by(**row, request.problem) : std::string_view());
     if (rung == id || std::ranges::find(all, rung) == all.end()) return false;
-    out.launching.push_back({id, rung});
+    out.launching.push_back({id, rung, launched_rung(**row, request.problem)});
     return true;
   });
   return out;
@@ -321,20 +322,68 @@ struct RankedRows {
   std::span<const SearchCandidate* const> quickest() const { return std::span(all).first(shown); }
 };
 
-/// Says how far the ratio of the first row to another one is off: one line for each program of the table.
-std::string ratios_text(const Searched& searched, const RankedRows& rows) {
-  const SearchCandidate& first = *rows.all.front();
-  std::set<std::string, std::less<>> said;
-  std::string text;
-  for (std::size_t i = 1; i < rows.all.size(); ++i) {
-    const SearchCandidate& other = *rows.all[i];
-    if ((i >= rows.shown && !other.own) || !said.insert(other.request.algorithm).second) continue;
-    const Sentence ratio =
-        ratio_errors_sentence(searched.known, predicted(first.request, *first.outcome), predicted(other.request, *other.outcome),
-                              first.request.algorithm, other.request.algorithm);
-    if (!ratio.empty()) text += command_words(ratio) + '\n';
+/// What holds of several programs for one reason, each said once.
+class SaidOnce {
+ public:
+  void add(std::string_view program, const Sentence& reason) {
+    const std::string words = command_words(reason);
+    auto found = std::ranges::find(said_, words, &Said::reason);
+    if (found == said_.end()) found = said_.insert(said_.end(), {words, {}});
+    if (std::ranges::find(found->programs, program) == found->programs.end()) found->programs.emplace_back(program);
   }
-  return text;
+  bool has(const Sentence& reason) const { return std::ranges::find(said_, command_words(reason), &Said::reason) != said_.end(); }
+  /// Returns a line a reason: `before`, "flash1, flash2 and standard", " is unknown: " and the reason.
+  std::string lines(std::string_view before) const {
+    std::string text;
+    for (const Said& each : said_) {
+      ListedPrograms names;
+      for (const std::string& program : each.programs) names.add(program);
+      text += fmt::format("{}{} is unknown: {}.\n", before, names.first.empty() ? names.last : names.first + " and " + names.last,
+                          each.reason);
+    }
+    return text;
+  }
+
+ private:
+  struct Said {
+    std::string reason;
+    std::vector<std::string> programs;
+  };
+  std::vector<Said> said_;
+};
+
+/// Says how far times of the rows are off, and their ratios to the first one: a line for each program, and one for all programs of
+/// which that is unknown for the same reason.
+std::string errors_text(const Searched& searched, const RankedRows& rows) {
+  const SearchCandidate& first = *rows.all.front();
+  const std::string& gpu = first.request.gpu.id;
+  if (is_imagined(gpu)) return command_words(imagined_gpu_sentence(gpu)) + '\n';
+  std::set<std::string> times, ratios;
+  SaidOnce unknown_times, unknown_ratios;
+  for (std::size_t i = 0; i < rows.all.size(); ++i) {
+    const SearchCandidate& row = *rows.all[i];
+    if (i >= rows.shown && !row.own) continue;
+    const auto found = time_errors_of(searched.known, predicted(row.request, *row.outcome));
+    if (found)
+      times.insert(command_words(time_errors_sentence(found, row.request.algorithm, gpu)) + '\n');
+    else
+      unknown_times.add(row.request.algorithm, found.error().sentence);
+  }
+  for (std::size_t i = 1; i < rows.all.size(); ++i) {
+    const SearchCandidate& row = *rows.all[i];
+    if (i >= rows.shown && !row.own) continue;
+    const auto found =
+        ratio_errors_of(searched.known, predicted(first.request, *first.outcome), predicted(row.request, *row.outcome));
+    if (found)
+      ratios.insert(command_words(ratio_errors_sentence(found, first.request.algorithm, row.request.algorithm)) + '\n');
+    else if (!unknown_times.has(found.error().sentence))
+      unknown_ratios.add(row.request.algorithm, found.error().sentence);
+  }
+  std::string text;
+  for (const std::string& line : times) text += line;
+  text += unknown_times.lines("The error of times of ");
+  for (const std::string& line : ratios) text += line;
+  return text + unknown_ratios.lines("The error of a ratio of the time of row 1 to one of ");
 }
 
 std::string table_of(const Searched& searched, const RankedRows& rows, const MeasuredRows& rows_measured) {
@@ -342,12 +391,9 @@ std::string table_of(const Searched& searched, const RankedRows& rows, const Mea
   const SearchCandidate* const own = own_of(searched.ranked);
   const SearchCandidate& first = searched.ranked.front();
   const bool any_measured = std::any_of(measured.begin(), measured.end(), [](const auto& m) { return m.has_value(); });
-  std::map<std::pair<std::string, bool>, std::string> errors;  // a sentence for the short and for the other rows of a program
   const auto error_of = [&](const SearchCandidate& c) {
     const auto found = time_errors_of(searched.known, predicted(c.request, *c.outcome));
-    errors.try_emplace({c.request.algorithm, found && found->is_short},
-                       command_words(time_errors_sentence(found, c.request.algorithm, c.request.gpu.id)));
-    return found ? "±" + format_percent(found->mean) : std::string(is_imagined(c.request.gpu.id) ? "none" : "unknown");
+    return found ? error_mark(found) : std::string(is_imagined(c.request.gpu.id) ? "none" : "unknown");
   };
   TextTable table("rllrllrrrrrlrrrr");
   table.row({"", "program", "tile", "buffers", "blocks", "keys", "HBM", "time", "error", "against 1", "own order", "busiest",
@@ -401,9 +447,8 @@ std::string table_of(const Searched& searched, const RankedRows& rows, const Mea
   if (searched.untried > 0)
     text +=
         fmt::format("There was no time for {} more tiles between powers of two: use {} for longer.\n", searched.untried, "--finer");
-  for (const auto& [rows_of_program, sentence] : errors) text += sentence + '\n';
-  text += ratios_text(searched, rows);
-  for (const Launches& each : searched.launching) text += fmt::format("{} launches {} here.\n", each.program, each.rung);
+  text += errors_text(searched, rows);
+  for (const Launches& each : searched.launching) text += fmt::format("{} launches {} here.\n", each.program, each.words);
   if (!searched.left_out.empty())
     text += fmt::format("Not searched: {}. --algorithm names one or several: --algorithm {},{}.\n",
                         fmt::join(searched.left_out, ", "), first.request.algorithm, searched.left_out.back());
@@ -433,11 +478,7 @@ std::string json_of(const Searched& searched, const RankedRows& listed, const Me
                 {"bound_by", to_string(c.outcome->bound)},
                 {"has_kernel", kernel_has_tile(c)},
                 {"as_quick_as_first", is_noise(searched.ranked.front(), c, noise)}};
-    row["error"] = nullptr;
-    if (const auto errors = time_errors_of(searched.known, predicted(c.request, *c.outcome)))
-      row["error"] = {{"runs", errors->runs},      {"all_runs", errors->all_runs},
-                      {"short", errors->is_short}, {"other_tile", errors->other_tile},
-                      {"mean", errors->mean},      {"worst", errors->worst}};
+    row["errors"] = json_of_errors(time_errors_of(searched.known, predicted(c.request, *c.outcome)));
     if (c.outcome->useful_flops > 0) row["tflops"] = c.outcome->flops_per_second() / 1e12;
     if (const double recorded = c.outcome->under_load.recorded_ns; recorded > 0) row["recorded_ns"] = recorded;
     if (const auto found = measured_ns.find(&c); found != measured_ns.end()) row["measured_ns"] = found->second;

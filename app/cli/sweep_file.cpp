@@ -163,6 +163,15 @@ std::optional<double> theory_bytes(const SweepResult& result, std::string_view a
   return count ? std::optional(count->bytes) : std::nullopt;
 }
 
+/// Returns the clock of a point's cycles and times: that under load where one is known, else that of its GPU. nullopt for a point
+/// that was refused.
+std::optional<double> clock_of(const SweepResult& result, std::string_view algorithm, double value, const Outcome& outcome) {
+  if (!outcome.done()) return std::nullopt;
+  if (outcome.under_load.clock_hz > 0) return outcome.under_load.clock_hz;
+  const auto request = request_at(result.request, algorithm, value);
+  return request ? std::optional(request->gpu.sm_clock_hz) : std::nullopt;
+}
+
 /// What follows from a point's figures. It is written, and not read back.
 struct DerivedFigure {
   std::string_view name;
@@ -276,7 +285,7 @@ std::string sweep_to_csv(const SweepResult& result) {
   std::string text = fmt::format("# {} {}\nalgorithm,value", schema, asked_of(result.request).dump());
   for (const SweptFigure& figure : swept_figures) text += fmt::format(",{}", figure.name);
   for (const DerivedFigure& figure : derived_figures) text += fmt::format(",{}", figure.name);
-  text += fmt::format(",theory_bytes,bound_by,refusal,{}\n", check_name);
+  text += fmt::format(",clock_hz,theory_bytes,bound_by,refusal,{}\n", check_name);
   for_each_point(result, [&](const std::string& algorithm, double value, const Outcome& outcome) {
     std::string row = fmt::format("{},{}", algorithm, value);
     for (const SweptFigure& figure : swept_figures) row += fmt::format(",{}", figure.get(outcome));
@@ -284,9 +293,9 @@ std::string sweep_to_csv(const SweepResult& result) {
       const std::optional<double> value_of = figure.get(outcome);
       row += value_of ? fmt::format(",{}", *value_of) : ",";
     }
-    const auto theory = theory_bytes(result, algorithm, value);
-    row += fmt::format(",{},{},{}", theory ? fmt::format("{}", *theory) : "", to_string(outcome.bound),
-                       csv_field(command_words(outcome.refusal)));
+    for (const std::optional<double> each : {clock_of(result, algorithm, value, outcome), theory_bytes(result, algorithm, value)})
+      row += each ? fmt::format(",{}", *each) : ",";
+    row += fmt::format(",{},{}", to_string(outcome.bound), csv_field(command_words(outcome.refusal)));
     text += fmt::format("{},{}\n", row, check_of(row));
   });
   return text;
@@ -299,6 +308,7 @@ std::string sweep_to_json(const SweepResult& result) {
     for (const SweptFigure& figure : swept_figures) point[std::string(figure.name)] = figure.get(outcome);
     for (const DerivedFigure& figure : derived_figures)
       if (const std::optional<double> value_of = figure.get(outcome)) point[std::string(figure.name)] = *value_of;
+    if (const auto clock = clock_of(result, algorithm, value, outcome)) point["clock_hz"] = *clock;
     if (const auto theory = theory_bytes(result, algorithm, value))
       point["theory_bytes"] = *theory;
     else

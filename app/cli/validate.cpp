@@ -74,7 +74,8 @@ Result<int> run_validate(const CommandLine& line, std::FILE* out, std::FILE* err
   if (!gpu) return Error{fmt::format("the bundle was measured on '{}': {}", printable(known->bundle.gpu), gpu.error().sentence)};
   // Known misses were reviewed against the shipped spec, whatever the name of the file that has its numbers.
   const Result<GpuSpec> shipped = line.gpu_given ? load_gpu(known->bundle.gpu) : *gpu;
-  const KnownMisses misses = shipped && same_numbers(*shipped, *gpu) ? known->misses : KnownMisses{};
+  const bool is_shipped = shipped && same_numbers(*shipped, *gpu);
+  const KnownMisses misses = is_shipped ? known->misses : KnownMisses{};
   MeasurementBundle bundle = known->bundle;
   if (line.sample) {
     bundle.cases.clear();
@@ -97,7 +98,8 @@ Result<int> run_validate(const CommandLine& line, std::FILE* out, std::FILE* err
       return true;
     });
   }
-  const ValidationReport report = make_report(*known, misses, *cases, results);
+  ValidationReport report = make_report(*known, misses, *cases, results);
+  if (is_shipped && !known->results.empty()) report.whole = summarise(known->bundle.cases, known->results).cases;
   Outputs outputs(out);
   if (!line.csv.empty())
     if (const Status added = outputs.add(line.csv, validation_csv(*cases, results)); !added) return added.error();

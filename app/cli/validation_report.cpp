@@ -177,6 +177,14 @@ std::string verdict_lines(const ValidationSummary& summary) {
   return text;
 }
 
+std::string part_line(const ValidationReport& report) {
+  const std::size_t all = report.bundle->cases.size();
+  if (report.cases.size() == all) return {};
+  std::string text = fmt::format("part: {} of {} cases were judged", report.cases.size(), all);
+  if (report.whole) text += fmt::format("; of all cases {} fail, as docs/ lists them", (*report.whole)[Verdict::fails]);
+  return text + '\n';
+}
+
 std::string validation_table(const ValidationReport& report) {
   std::string text = fmt::format(
       "{}: {}\n{} cases; errors are simulated against measured. Marks: ~ within the hardware's spread, ! known miss, ✗ fails\n\n",
@@ -217,7 +225,7 @@ std::string validation_table(const ValidationReport& report) {
   for (const auto& [i, figure] : figures_with(report, Verdict::known_miss)) text += "! " + line_of(report, i, figure) + '\n';
   for (const std::string& line : complaints(report)) text += "✗ " + line + '\n';
   for (const std::string& line : stale_lines(report)) text += "stale known miss: " + line + '\n';
-  return text + verdict_lines(report.summary);
+  return text + verdict_lines(report.summary) + part_line(report);
 }
 
 // --- JSON -------------------------------------------------------------------------------------------------------------------
@@ -298,6 +306,10 @@ std::string validation_json(const ValidationReport& report) {
                     {"driver", b.driver},  {"commit", b.commit}, {"date", b.date}};
   json["held"] = !report.summary.fails() && report.summary.cases.beyond() == 0;
   json["verdicts"] = {{"cases", counts_json(report.summary.cases)}, {"figures", counts_json(report.summary.figures)}};
+  if (report.cases.size() < report.bundle->cases.size()) {
+    json["cases_of_bundle"] = report.bundle->cases.size();
+    json["verdicts_of_bundle"] = report.whole ? counts_json(*report.whole) : Json(nullptr);
+  }
   json["mean_time_held"] = report.summary.mean_time_held;
   json["stale_known_misses"] = stale_lines(report);
   json["cases"] = Json::array();

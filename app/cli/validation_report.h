@@ -1,6 +1,7 @@
 // What `validate` prints and writes: a table for people, JSON for programs, and the page docs/validation.md.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,12 +21,16 @@ struct ValidationReport {
   std::span<const CaseValidation> results;  // of `cases`, one by one
   ValidationSummary summary;
   std::vector<StaleMiss> stale;
+  /// Where `cases` are a part of the bundle: all its cases, by the table of the docs. Absent where there is no such table.
+  std::optional<VerdictCounts> whole = {};
 };
 
 /// The arguments must outlive the report.
 ValidationReport make_report(const KnownBundle& known, const KnownMisses& misses, std::span<const MeasuredCase> cases,
                              std::span<const CaseValidation> results);
 
+/// Returns "part: 62 of 1503 cases were judged. …" where these are not all cases of the bundle; nothing else.
+std::string part_line(const ValidationReport& report);
 /// Returns "figures: 1600 within their bounds, 10 within …" and the same for cases, in two lines.
 std::string verdict_lines(const ValidationSummary& summary);
 std::string validation_table(const ValidationReport& report);

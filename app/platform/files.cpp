@@ -148,23 +148,55 @@ std::vector<fs::path> paths_in(const fs::path& folder) {
   return paths;
 }
 
-Result<std::string> read_binary_file(const fs::path& path, std::size_t limit) {
+namespace {
+
+Status check_readable(const fs::path& path) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
   if (status.type() == fs::file_type::not_found) return read_error(path, phrase("there is no such file"));
   if (code) return read_error(path, reason(code.value()));
   if (fs::is_directory(status)) return read_error(path, phrase("it is a folder"));
   if (!fs::is_regular_file(status)) return read_error(path, phrase("it is not a regular file"));
+  return Done{};
+}
+
+/// Reads until the end or, as soon as there are more than `most` bytes, until then.
+Result<std::string> read_more_than(const fs::path& path, std::size_t most) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (!file) return read_error(path, reason(errno));
   std::string text;
   char block[65536];
   while (const std::size_t count = std::fread(block, 1, sizeof block, file.get())) {
     text.append(block, count);
-    if (text.size() > limit) return read_error(path, phrase("it is larger than {} bytes", limit));
+    if (text.size() > most) break;
   }
   if (std::ferror(file.get()) != 0) return read_error(path, phrase("reading stopped with an error"));
   if (text.empty()) return read_error(path, phrase("it is empty"));
+  return text;
+}
+
+}  // namespace
+
+Result<FileStart> read_file_start(const fs::path& path, std::size_t most) {
+  if (const Status readable = check_readable(path); !readable) return readable.error();
+  auto text = read_more_than(path, most);
+  if (!text) return text.error();
+  std::error_code unknown;
+  const std::uintmax_t whole = fs::file_size(path, unknown);
+  FileStart start{std::move(*text), 0};
+  start.whole = unknown ? start.bytes.size() : std::max<std::uintmax_t>(whole, start.bytes.size());
+  if (start.bytes.size() > most) start.bytes.resize(most);
+  return start;
+}
+
+Result<std::string> read_binary_file(const fs::path& path, std::size_t limit) {
+  if (const Status readable = check_readable(path); !readable) return readable.error();
+  // Some files have no size before they are read.
+  std::error_code unknown;
+  const std::uintmax_t size = fs::file_size(path, unknown);
+  if (!unknown && size > limit) return read_error(path, phrase("it is larger than {} bytes", limit));
+  auto text = read_more_than(path, limit);
+  if (text && text->size() > limit) return read_error(path, phrase("it is larger than {} bytes", limit));
   return text;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -23,7 +24,16 @@ std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder)
 /// Errors  missing, a folder or a device, not readable, empty, binary (holds a zero byte), larger than `limit`.
 Result<std::string> read_text_file(const std::filesystem::path& path, std::size_t limit = largest_text_bytes);
 
-/// Reads a whole file, whatever is in it.
+/// The beginning of a file, and how many bytes the whole has.
+struct FileStart {
+  std::string bytes;
+  std::uintmax_t whole = 0;
+};
+/// Reads at most the first `most` bytes of a file.
+/// Errors  missing, a folder or a device, not readable, empty.
+Result<FileStart> read_file_start(const std::filesystem::path& path, std::size_t most);
+
+/// Reads a whole file, whatever is in it. One that is too large is refused unread.
 /// Errors  missing, a folder or a device, not readable, empty, larger than `limit`.
 Result<std::string> read_binary_file(const std::filesystem::path& path, std::size_t limit = std::size_t{1} << 30);
 

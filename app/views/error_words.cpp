@@ -11,7 +11,7 @@
 namespace tilescope {
 
 std::string error_mark(const PredictionErrors& errors) {
-  return errors.time ? "±" + format_percent(errors.time->mean) : std::string();
+  return error_mark(errors.time);
 }
 
 std::string time_errors_text(const Result<FigureErrors>& errors, const SimulationRequest& request) {

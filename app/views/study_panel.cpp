@@ -8,6 +8,7 @@
 #include "app/ui/say.h"
 #include "app/views/work_words.h"
 #include "sim/analysis/format.h"
+#include "sim/programs/program_names.h"
 
 namespace tilescope {
 
@@ -99,13 +100,17 @@ Marker algorithm_marker(std::string_view algorithm) {
 }
 
 std::string algorithm_title(std::string_view algorithm) {
-  const auto info = find_program(algorithm);
-  return info ? translated((*info)->title) : std::string(algorithm);
+  return translated(program_title(algorithm));
 }
 
 std::string algorithm_title(std::string_view algorithm, Pass pass) {
   const auto info = find_program(algorithm, pass);
   return info ? translated((*info)->title) : algorithm_title(algorithm);
+}
+
+std::string program_summary(const ProgramInfo& info, const AttentionProblem& problem) {
+  if (info.choice == nullptr) return translated(info.summary);
+  return say(tr("Chooses a rung by head dimension, mask and length. Here: {}."), algorithm_title(info.choice(problem)));
 }
 
 const MeasuredCase* measured_case(const View& view, std::string_view algorithm, const AttentionProblem& problem) {
@@ -186,7 +191,7 @@ std::string busy_text(Bound bound, std::string_view percent) {
 }
 
 const Simulation& timed_run(const View& view) {
-  const RunUnderLoad* const loaded = view.studies->under_load.get();
+  const RunUnderLoad* const loaded = view.studies != nullptr ? view.studies->under_load.get() : nullptr;
   return loaded != nullptr ? *loaded->simulation : *view.lane().simulation;
 }
 

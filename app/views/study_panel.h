@@ -35,6 +35,9 @@ std::string algorithm_title(std::string_view algorithm);
 /// The same of the program that runs the pass: both passes of an algorithm are a program of their own.
 std::string algorithm_title(std::string_view algorithm, Pass pass);
 
+/// Returns what is new in a program; of one that launches another program's kernel, which one for this problem.
+std::string program_summary(const ProgramInfo& info, const AttentionProblem& problem);
+
 /// Returns the measured case of `algorithm` and this problem on the unchanged GPU, with any tile, or nullptr.
 const MeasuredCase* measured_case(const View& view, std::string_view algorithm, const AttentionProblem& problem);
 /// Returns "measured at 1.72 GHz, recorded 2026-11-21", the day of the bundle that has the case.

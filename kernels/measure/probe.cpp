@@ -286,15 +286,14 @@ Status run_and_decode(ProbeRun& run, std::span<const ProbeShape> shapes, ProbeRe
   return Done{};
 }
 
-Status can_probe(const ProbeShape& shape, const ProbedPlace& place, const DeviceInfo& device) {
+/// Errors  a block or a row that the launch does not have
+Status has_place(const ProbeShape& shape, const ProbedPlace& place) {
   if (place.block < 0 || place.block >= shape.blocks)
     return refuse("block {} is not there: the launch {} has blocks 0 to {}", place.block, shape.launch, shape.blocks - 1);
   const std::int64_t rows = shape.rows(place.block);
   if (rows == 0) return refuse("block {} has no rows: the last tile is ragged; use one before it", place.block);
   if (place.row < 0 || place.row >= rows)
     return refuse("row {} is not in block {}: it has rows 0 to {}", place.row, place.block, rows - 1);
-  if (place.sm < 0 || place.sm >= device.sm_count)
-    return refuse("SM {} is not there: this GPU has SMs 0 to {}", place.sm, device.sm_count - 1);
   return Done{};
 }
 
@@ -311,8 +310,6 @@ Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& 
         kernel.id, Setting::algorithm);
   if (problem.mask || problem.score_change)
     return refuse("a probe follows plain scores, under a causal mask or none: leave out {} and {}", Setting::mask, Setting::score);
-  const Result<DeviceInfo> device = find_device();
-  if (!device) return device.error();
   ProbeResult result;
   result.row_launch = row_launch_of(shapes);
   const ProbeShape& shape = shapes[static_cast<std::size_t>(result.row_launch)];
@@ -320,7 +317,11 @@ Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& 
   const std::int64_t tile_rows = kernel.tile(problem).block_q;
   const std::int64_t last_row = std::max<std::int64_t>(shape.rows(place.block) - 1, 0);
   place.row = request.row.value_or(last_row - last_row % problem.seq_q % tile_rows);
-  if (Status fits = can_probe(shape, place, *device); !fits) return fits.error();
+  if (Status there = has_place(shape, place); !there) return there.error();
+  const Result<DeviceInfo> device = find_device();
+  if (!device) return device.error();
+  if (place.sm < 0 || place.sm >= device->sm_count)
+    return refuse("SM {} is not there: this GPU has SMs 0 to {}", place.sm, device->sm_count - 1);
   result.kernel = std::string(kernel.id);
   result.device = device->name;
   result.problem = problem;

@@ -123,7 +123,7 @@ constexpr std::array key_rows = {
     SpecKey{"l2.ways", &GpuSpec::l2_ways, 0, 1024, true,
             "Lines in a set of the L2, which evicts its least recently used line; 0 if a partition is one set."},
     SpecKey{"l2.dirty_fraction", &GpuSpec::l2_dirty_fraction, 0.01, 1, false,
-            "Share of a set that may be dirty, 0 to 1; the L2 writes back what exceeds it."},
+            "Share of a set that may be dirty, 0.01 to 1; the L2 writes back what exceeds it."},
     SpecKey{"l2.bytes_per_cycle", &GpuSpec::l2_bytes_per_cycle, 0.01, 1e9, false,
             "Read bandwidth of the L2 for all SMs together, in bytes a cycle."},
     SpecKey{"l2.write_bytes_per_cycle", &GpuSpec::l2_write_bytes_per_cycle, 0.01, 1e9, false,

@@ -72,9 +72,10 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-Result<NpyArray> parse_npy_floats(std::string_view bytes, std::string_view origin, std::size_t dimensions) {
+Result<NpyHeader> check_npy_floats(std::string_view start, std::size_t file_bytes, std::string_view origin,
+                                   std::size_t dimensions) {
   const std::string shown = printable(origin, most_origin);
-  auto header = read_npy_header(bytes);
+  auto header = read_npy_header(start);
   if (!header) return refuse("{} is not a .npy file: save it with numpy.save", shown);
   if (header->descr != "<f2" && header->descr != "<f4")
     return refuse("{} holds elements of type '{}': save it as numpy.float16 or numpy.float32", shown, printable(header->descr, 20));
@@ -82,20 +83,27 @@ Result<NpyArray> parse_npy_floats(std::string_view bytes, std::string_view origi
   if (header->shape.size() != dimensions)
     return refuse("{} has {} dimensions, {}: it needs {}", shown, header->shape.size(),
                   printable(shape_text(header->shape), most_origin), dimensions);
-  NpyArray array{.type = header->descr == "<f2" ? DataType::fp16 : DataType::fp32, .shape = std::move(header->shape), .values = {}};
-  const std::size_t element = array.type == DataType::fp16 ? 2 : 4, present = bytes.size() - header->data;
+  const std::size_t element = header->descr == "<f2" ? 2 : 4, present = file_bytes - header->data;
   std::size_t count = 1;
-  for (const std::int64_t length : array.shape) {
+  for (const std::int64_t length : header->shape) {
     if (length < 1 || length > longest_axis)
-      return refuse("{} has the shape {}: each length is 1 to {}", shown, shape_text(array.shape), longest_axis);
+      return refuse("{} has the shape {}: each length is 1 to {}", shown, shape_text(header->shape), longest_axis);
     const auto times = static_cast<std::size_t>(length);
     count =
         count > std::numeric_limits<std::size_t>::max() / 4 / times ? std::numeric_limits<std::size_t>::max() / 4 : count * times;
   }
   if (present != count * element)
     return refuse("{} has {} bytes of elements, but its header says {} of {} bytes each: {}", shown, present,
-                  shape_text(array.shape), element,
+                  shape_text(header->shape), element,
                   present < count * element ? phrase("it was cut off") : phrase("it holds more than one array"));
+  return std::move(*header);
+}
+
+Result<NpyArray> parse_npy_floats(std::string_view bytes, std::string_view origin, std::size_t dimensions) {
+  auto header = check_npy_floats(bytes, bytes.size(), origin, dimensions);
+  if (!header) return header.error();
+  NpyArray array{.type = header->descr == "<f2" ? DataType::fp16 : DataType::fp32, .shape = std::move(header->shape), .values = {}};
+  const std::size_t present = bytes.size() - header->data, count = present / (array.type == DataType::fp16 ? 2 : 4);
   array.values.resize(count);
   const char* data = bytes.data() + header->data;
   if (array.type == DataType::fp32)

@@ -25,6 +25,8 @@ struct NpyHeader {
 /// Reads the header of a .npy file; nullopt if the bytes do not begin with one.
 /// Source  numpy.lib.format, versions 1.0 to 3.0
 std::optional<NpyHeader> read_npy_header(std::string_view bytes);
+/// The longest header that numpy writes for one array.
+inline constexpr std::size_t longest_npy_header = std::size_t{1} << 16;
 
 /// An array of floats, row-major.
 struct NpyArray {
@@ -32,6 +34,10 @@ struct NpyArray {
   std::vector<std::int64_t> shape;
   std::vector<float> values;
 };
+
+/// Checks that a .npy file of `file_bytes` bytes, of which `start` are the first, holds an array of float16 or float32. Returns its
+/// header. Errors  those of parse_npy_floats(), before the elements are read
+Result<NpyHeader> check_npy_floats(std::string_view start, std::size_t file_bytes, std::string_view origin, std::size_t dimensions);
 
 /// Reads an array of float16 or float32 from the bytes of a .npy file. NaN and infinities are values like others.
 /// Errors  not a .npy file, another type, Fortran order, another number of dimensions, no elements, a length beyond 2^31 - 1,

@@ -99,6 +99,9 @@ Status add_memory(Simulation& simulation, const TensorLayouts& layouts) {
   const Sentence of_it =
       extra.empty() ? Sentence()
                     : phrase(", {} of it for {}", decimal_bytes(static_cast<double>(simulation.extra_hbm.value)), list_of(extra));
+  if (request.gpu.set_by_user("hbm.capacity_bytes"))
+    return refuse("{} needs {} of HBM{}; {} has {}, as set: use a larger hbm.capacity_bytes", request.algorithm,
+                  decimal_bytes(needed), of_it, request.gpu.id, decimal_bytes(request.gpu.hbm_capacity_bytes));
   return refuse("{} needs {} of HBM{}; {} has {}: use a smaller {}, {} or {}", request.algorithm, decimal_bytes(needed), of_it,
                 request.gpu.id, decimal_bytes(request.gpu.hbm_capacity_bytes), Setting::batch, Setting::heads,
                 longer_sequence(problem));

@@ -146,6 +146,12 @@ std::int64_t statistic_bytes(const AttentionProblem& p, const TileShape& tile, C
   return sum;
 }
 
+std::string statistic_formula(const AttentionProblem& problem, const TileShape& tile, std::string_view plain) {
+  constexpr std::int64_t places = sector_size / 4;
+  const bool whole = problem.seq_q % places == 0 && (tile.block_q % places == 0 || tile.block_q >= problem.seq_q);
+  return std::string(plain) + (whole ? "" : ", in sectors");
+}
+
 bool head_rows_are_whole(const AttentionProblem& p) {
   return p.head_dim * element_bytes(p.dtype) % sector_size == 0;
 }

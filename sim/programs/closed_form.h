@@ -39,6 +39,10 @@ enum class Crossings : std::uint8_t {
 /// `at_once`: the numbers of a tile that an instruction asks for; 0: all.
 std::int64_t statistic_bytes(const AttentionProblem& problem, const TileShape& tile, Crossings crossings, std::int64_t at_once = 0);
 
+/// Returns the formula of such bytes: `plain`, and that they are counted in sectors where a tile of the statistic is not whole
+/// ones.
+std::string statistic_formula(const AttentionProblem& problem, const TileShape& tile, std::string_view plain);
+
 /// Returns whether rows of Q, K, V and O are whole sectors; rows of S and P always are.
 bool head_rows_are_whole(const AttentionProblem& problem);
 /// Returns whether every tile of Q, K, V and O starts and ends on a sector boundary, so that no two tiles share a sector.

@@ -209,10 +209,10 @@ std::optional<ClosedForm> Flash1::closed_form() const {
       {tensors::v, Link::l2_to_sm, kv, "B·Hq·Nk·d·e"},
       {tensors::o, Link::l2_to_sm, pairs, "B·Hq·d·e·" + visits},
       {tensors::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes) + pairs, "B·Hq·d·e·(Nq + " + visits + ")"},
-      {tensors::l, Link::l2_to_sm, read, "B·Hq·4·" + visits},
-      {tensors::l, Link::sm_to_l2, zeroed + read, "B·Hq·4·(Nq + " + visits + ")"},
-      {tensors::m, Link::l2_to_sm, read, "B·Hq·4·" + visits},
-      {tensors::m, Link::sm_to_l2, zeroed + read, "B·Hq·4·(Nq + " + visits + ")"},
+      {tensors::l, Link::l2_to_sm, read, statistic_formula(problem_, tile_, "B·Hq·4·" + visits)},
+      {tensors::l, Link::sm_to_l2, zeroed + read, statistic_formula(problem_, tile_, "B·Hq·4·(Nq + " + visits + ")")},
+      {tensors::m, Link::l2_to_sm, read, statistic_formula(problem_, tile_, "B·Hq·4·" + visits)},
+      {tensors::m, Link::sm_to_l2, zeroed + read, statistic_formula(problem_, tile_, "B·Hq·4·(Nq + " + visits + ")")},
   };
   form.flops = planes * 4 * problem_.head_dim * sums.rows_keys;
   form.exps = planes * (sums.rows_keys + 2 * sums.rows_pairs);

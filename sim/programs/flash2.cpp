@@ -138,7 +138,8 @@ class Flash2 final : public TileProgram {
         {tensors::k, Link::l2_to_sm, Bytes(planes * sums.keys * row_bytes), kv},
         {tensors::v, Link::l2_to_sm, Bytes(planes * sums.keys * row_bytes), kv},
         {tensors::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"},
-        {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Crossings::once)), "B·Hq·Nq·4"},
+        {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Crossings::once)),
+         statistic_formula(problem_, tile_, "B·Hq·Nq·4")},
     };
     form.flops = planes * 4 * problem_.head_dim * sums.rows_keys;
     form.exps = planes * (sums.rows_keys + sums.rows_pairs);

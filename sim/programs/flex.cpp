@@ -254,7 +254,7 @@ std::optional<ClosedForm> Flex::closed_form() const {
   if (p.has_mask()) add_list_terms(form, sums);
   if (p.page_size > 0) add_page_term(form, p, sums);
   add(tensors::o, Link::sm_to_l2, p.query_planes() * p.seq_q * row_bytes, "B·Hq·Nq·d·e");
-  add(tensors::lse, Link::sm_to_l2, statistic_bytes(p, tile_, Crossings::once), "B·Hq·Nq·4");
+  add(tensors::lse, Link::sm_to_l2, statistic_bytes(p, tile_, Crossings::once), statistic_formula(p, tile_, "B·Hq·Nq·4"));
   if (spills_.any()) {
     const TileGrid& grid = plan_.grid;
     const int of_tile = spills_.of_tile + spills_.of_sight, of_end = p.seq_kv % tile_.block_kv != 0 ? spills_.of_end : 0;

@@ -519,13 +519,14 @@ std::optional<ClosedForm> FlexBackward::closed_form() const {
   add(tensors::o, Link::l2_to_sm, all, "B·Hq·Nq·d·e");
   add(tensors::d_o, Link::l2_to_sm, all + pairs + seen, "B·Hq·d·e·(Nq + " + rows + " + " + visits + ")");
   const Bytes stats(by_row.pair_statistic_bytes + by_row.own_statistic_bytes);
-  const std::string of_stats = "B·Hq·4·(" + rows + " + " + visits + ")";
+  const std::string of_stats = statistic_formula(p, tile_, "B·Hq·4·(" + rows + " + " + visits + ")");
   for (const Tensor tensor : {tensors::lse, tensors::row_dot}) add(tensor, Link::l2_to_sm, stats, of_stats);
   if (p.has_mask()) {
     add_list_terms(form, by_key);
     add_list_terms(form, by_row);
   }
-  add(tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(p, tile_, Crossings::once)), "B·Hq·Nq·4");
+  add(tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(p, tile_, Crossings::once)),
+      statistic_formula(p, tile_, "B·Hq·Nq·4"));
   add(tensors::d_q, Link::sm_to_l2, all, "B·Hq·Nq·d·e");
   add(tensors::d_k, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e");
   add(tensors::d_v, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e");

@@ -153,7 +153,8 @@ class Hopper final : public TileProgram {
         {tensors::k, Link::l2_to_sm, Bytes(sums.keys * row_bytes), kv},
         {tensors::v, Link::l2_to_sm, Bytes(sums.keys * row_bytes), kv},
         {tensors::o, Link::sm_to_l2, Bytes(problem_.query_planes() * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"},
-        {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes_of_strips()), "B·Hq·Nq·4"},
+        {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes_of_strips()),
+         statistic_formula(problem_, {strip_rows_, tile_.block_kv}, "B·Hq·Nq·4")},
     };
     if (rung_.draws()) {
       const std::int64_t drawn = (launches_.front().blocks() + staying_) * sector_size;

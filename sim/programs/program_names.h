@@ -1,4 +1,4 @@
-// Lists of the programs that a sentence or a help text names, read from the table.
+// The programs that a sentence or a help text names, read from the table.
 #pragma once
 
 #include <string>
@@ -35,5 +35,13 @@ inline std::string_view program_with_lists() {
     if (info.has_lists && info.pass == Pass::forward) return info.id;
   return {};
 }
+
+/// Returns the title of a program, or of a rung that is a program only as what another one launches: "Hopper 7: longest first".
+/// Another id is its own title.
+std::string_view program_title(std::string_view id);
+
+/// Returns the rung that a program launches for a problem, "Hopper 7: longest first (hopper_causal)"; empty where the program
+/// launches its own kernel.
+std::string launched_rung(const ProgramInfo& info, const AttentionProblem& problem);
 
 }  // namespace tilescope

@@ -26,6 +26,8 @@ Result<GpuSpec> shipped_spec(const std::string& base_id, const std::string& devi
 
 Result<CalibratedGpu> calibrate_this_machine(const std::string& base_id, const CalibrationTold& told,
                                              const CalibrationEffort& effort) {
+  if (!base_id.empty())  // a wrong request, whatever this machine has
+    if (const Result<GpuSpec> known = load_gpu(base_id); !known) return known.error();
   const Result<DeviceInfo> device = find_device();
   if (!device) return Error{phrase("calibrate needs an NVIDIA GPU: {}", device.error().sentence), Error::Kind::machine_lacks};
   Result<GpuSpec> shipped = shipped_spec(base_id, device->name);

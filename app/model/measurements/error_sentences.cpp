@@ -20,6 +20,15 @@ Sentence with_differences(Sentence said, const FigureErrors& errors) {
 
 }  // namespace
 
+std::string error_mark(const Result<FigureErrors>& errors) {
+  return errors ? "±" + format_percent(errors->mean) : std::string();
+}
+
+std::string predicted_time_text(const Simulation& run, const Measurements& known) {
+  const std::string error = error_mark(time_errors_of(known, predicted(run)));
+  return format_time(run.time) + (error.empty() ? "" : " " + error);
+}
+
 Sentence ratio_errors_sentence(const Result<RatioErrors>& errors, std::string_view a, std::string_view b) {
   const std::string first(a), second(b);
   if (!errors)

@@ -1,11 +1,17 @@
 // How far predictions are off, in the same sentences everywhere.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "app/model/measurements/time_errors.h"
 
 namespace tilescope {
+
+/// Returns "±5.7 %", the mean; empty where it is unknown.
+std::string error_mark(const Result<FigureErrors>& errors);
+/// Returns "40.1 µs ±5.7 %": the time of a run with the mean error of such times, or the time alone where that is unknown.
+std::string predicted_time_text(const Simulation& run, const Measurements& known);
 
 /// Says errors of a ratio in one sentence: "Ratios of a time of flash3 to one of flash2 are ±4.5 %: …".
 Sentence ratio_errors_sentence(const Result<RatioErrors>& errors, std::string_view a, std::string_view b);

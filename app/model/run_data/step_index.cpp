@@ -77,7 +77,7 @@ std::int64_t next_step_on_line(const StepIndex& index, std::int64_t from, int li
 }
 
 std::string step_name(const Simulation& simulation, const StepLabel& label) {
-  if (!label.moves) return std::string(to_string(label.chip_tile));
+  if (!label.moves) return label.chip_tile == ChipTile::none ? std::string() : std::string(to_string(label.chip_tile));
   const TensorLayout layout = tensor_layout(simulation.program->problem(), simulation.program->tile(), label.tensor);
   return tile_name(layout, {.tensor = label.tensor, .row = label.row, .col = label.col});
 }

@@ -39,7 +39,7 @@ constexpr bool beside_is_telling(int instructions) {
   return instructions >= 32;
 }
 
-/// "K₂" for a step that moves a tile, "m′" for one that works an on-chip tile out.
+/// "K₂" for a step that moves a tile, "m′" for one that works an on-chip tile out; empty for one that only waits.
 std::string step_name(const Simulation& simulation, const StepLabel& label);
 
 }  // namespace tilescope

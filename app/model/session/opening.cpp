@@ -65,11 +65,14 @@ Result<StateRequest> request_of(const WindowState& state, GpuLoader load_gpu) {
   return out;
 }
 
+Error no_such_step(std::int64_t step, std::int64_t last, int sm) {
+  return refuse("there is no step {}: this run has steps 0 to {} on SM {}", step, last, sm);
+}
+
 Status check_position(const WindowState& state, std::span<const std::shared_ptr<const Simulation>> simulations) {
   if (const auto* step = std::get_if<WindowState::Step>(&state.position)) {
     const std::int64_t last = simulations.back()->trace->step_count(state.focus_sm);
-    if (step->number < 0 || step->number > last)
-      return refuse("there is no step {}: this run has steps 0 to {} on SM {}", step->number, last, state.focus_sm);
+    if (step->number < 0 || step->number > last) return no_such_step(step->number, last, state.focus_sm);
   }
   if (const auto* cycle = std::get_if<WindowState::Cycle>(&state.position)) {
     double end = 0;

@@ -1,6 +1,7 @@
 // Opening: from a state of the window to what a session needs to show it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -25,6 +26,8 @@ Status check_focus(const WindowState& state, const SimulationRequest& request);
 /// Errors  the tile has no row that the state has chosen. The window itself shows the last row then: a tile may have shrunk since.
 Status check_row(const WindowState& state, const SimulationRequest& request);
 
+/// Returns "there is no step 99999: this run has steps 0 to 230 on SM 0".
+Error no_such_step(std::int64_t step, std::int64_t last, int sm);
 /// Checks where a state stands in its simulations, the chosen algorithm last.
 /// Errors  a step or a cycle beyond the end.
 Status check_position(const WindowState& state, std::span<const std::shared_ptr<const Simulation>> simulations);

@@ -35,7 +35,7 @@ Session::State::State(Start start)
     : files{start.load_gpu, start.load_text, start.load_table, start.save_text},
       clock{std::move(start.clock), std::move(start.time_of_day)},
       glossary(start.glossary != nullptr ? std::move(start.glossary) : std::make_shared<const Glossary>()),
-      next{.first_step = start.step},
+      next{.first_step = start.step, .said_first = std::move(start.notice)},
       counters_to_import(std::move(start.counters)),
       worker(
           {start.threads, std::move(start.wake), [this](const Error& error) { workspace.notify(error); }, std::move(start.told)}),
@@ -64,10 +64,7 @@ Session::State::State(Start start)
     lecture.go(std::min(start.scene, lecture.count() - 1));
   }
   simulate_again({});
-  if (start.state != nullptr) {
-    opens_scene = lecture.shown() != nullptr;
-    (*this)(OpenState{start.state});
-  }
+  open_state(start.state, lecture.shown() != nullptr);
   if (const Scene* scene = lecture.shown(); scene != nullptr && scene->lesson) open_scene(lecture.scene(), false);
 }
 
@@ -175,6 +172,8 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals, std:
   if (!next.opened && next.first_step) step = *next.first_step;
   const std::int64_t last = playback.last_step();
   if (next.opened && same_program && (old_step <= last || was_last)) step = old_step;
+  if (!next.opened && next.first_step && step > last) workspace.notify(no_such_step(step, last, requested.request.focus_sm));
+  if (!next.said_first.empty()) workspace.notify(Error{std::exchange(next.said_first, {})});
   next.opened = true;
   keep_clock ? playback.set_cycle(std::min(old_cycle, playback.end_cycle()))
              : playback.set_step(std::clamp<std::int64_t>(step, 0, last), 0);

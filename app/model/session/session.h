@@ -63,6 +63,7 @@ class Session {
     std::set<std::string> lessons_done;        // ids
     std::map<std::string, LessonScore> lesson_scores;
     bool offer_lessons = false;  // until one is opened, or the offer is declined
+    Sentence notice;             // about what was left by the last window; empty: none
     /// Without threads every piece of work is done inside tick(); tests and `render` use it so.
     bool threads = true;
     /// Called from the worker's thread when a result is there; may be empty.

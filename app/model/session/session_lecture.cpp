@@ -20,16 +20,12 @@ void Session::State::open_scene(int index, bool from_behind) {
     if (auto asked_again = lessons.retry(); shown && asked_again != nullptr) shown = std::move(asked_again);
     const LessonView open = lessons.view();
     if (!shown || !open.lesson->pages[open.page].ask) lecture.asking = lecture.shown()->raised && lecture.shown()->question;
-    if (shown) {
-      opens_scene = true;
-      return show_scene(std::move(*shown));
-    }
+    if (shown) return open_state(*shown, true);
     workspace.notify(shown.error());  // its state stands in for it
   }
   WindowState state = lecture.state_of(index, from_behind);
   keep_room(state, workspace);
-  opens_scene = true;
-  (*this)(OpenState{std::make_shared<const WindowState>(std::move(state))});
+  open_state(std::make_shared<const WindowState>(std::move(state)), true);
 }
 
 void Session::State::say_missing_steps() {

@@ -12,10 +12,13 @@
 namespace tilescope {
 
 void Session::State::operator()(const OpenState& command) {
-  const bool of_scene = std::exchange(opens_scene, false);
-  if (command.state == nullptr) return;
+  open_state(command.state, false);
+}
+
+void Session::State::open_state(const std::shared_ptr<const WindowState>& opened, bool of_scene) {
+  if (opened == nullptr) return;
   undo.last_gesture = -++undo.openings;  // one entry of the history, whatever came a moment before
-  const WindowState& state = *command.state;
+  const WindowState& state = *opened;
   Result<StateRequest> asked = request_of(state, files.load_gpu);
   if (!asked) return workspace.notify(asked.error());
   const bool interrupts = counted.is_under_way() && !opening_state, interrupted = opening_state && opening_state->interrupted;
@@ -50,7 +53,7 @@ void Session::State::operator()(const OpenState& command) {
   // The controls may have asked for the same: a session that was started on the state.
   const bool under_way = counted.is_under_way() && state.race == requested.race && state.focus_sm == requested.request.focus_sm &&
                          same_request(asked->request, requested.request) && interrupts;
-  opening_state = OpeningState{command.state, std::move(*asked), under_way ? counted.asked : counted.asked + 1,
+  opening_state = OpeningState{opened, std::move(*asked), under_way ? counted.asked : counted.asked + 1,
                                interrupted || (interrupts && !under_way), of_scene};
   const StateRequest& wanted = opening_state->asked;
   if (!under_way) submit({wanted.request, state.race, state.gpu, wanted.gpu_base, {}}, std::move(known));

@@ -55,6 +55,7 @@ struct NextPlace {
   };
   bool opened = false;                          // a simulation is there whose place the next one may keep
   std::optional<std::int64_t> first_step = {};  // of the first simulation; absent: opening_step()
+  Sentence said_first = {};                     // once a simulation is there: what Start::notice says
   std::optional<MissedStep> missed_step = {};
   std::optional<FocusBlock> block = {};           // once its SM is in focus
   bool probe = false;                             // the probe's row, once its SM is in focus

@@ -43,7 +43,6 @@ struct Session::State {
   // Undo, and what a lecture or a lesson goes back to.
   UndoNotes undo;
   Lecture lecture;
-  bool opens_scene = false;  // the next state to open is that of the scene that is shown
   PresenterTimer timer;
   std::shared_ptr<const WindowState> before_lesson;  // what was shown; null where nothing was
 
@@ -90,6 +89,8 @@ struct Session::State {
   void take_position(const decltype(WindowState::position)& position);
   /// Something else was asked for meanwhile: it comes on top of the state, whatever becomes of its simulation.
   void settle_opening();
+  /// `of_scene`: the state is that of the scene that is shown.
+  void open_state(const std::shared_ptr<const WindowState>& opened, bool of_scene);
   void operator()(const OpenState& command);
   void operator()(const OpenLink& command);
   void operator()(const Undo& command);

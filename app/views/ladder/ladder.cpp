@@ -9,16 +9,20 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "app/model/measurements/error_sentences.h"
 #include "app/model/measurements/time_errors.h"
 #include "app/model/requests/own_tile.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
 #include "app/views/beside_run.h"
+#include "app/views/error_words.h"
 #include "app/views/ladder/ladder_code.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
@@ -37,7 +41,9 @@ struct Row {
   const LadderRung* base = nullptr;        // the rung that it builds on, once that is simulated
   double before = 0, measured_before = 0;  // cycles of the base; 0: unknown
   const MeasuredCase* found = nullptr;
+  std::optional<Result<FigureErrors>> errors = {};  // of such predicted times; absent before the rung is simulated
 
+  std::string error() const { return errors ? error_mark(*errors) : std::string(); }
   double simulated_rate() const { return simulated * clock_hz; }  // FLOP/s
   double measured_rate() const { return measured * clock_hz; }
 };
@@ -51,11 +57,6 @@ double per_cycle(double flops, double cycles) {
   return cycles > 0 ? flops / cycles : 0;
 }
 
-std::string summary_of(const ProgramInfo& info, const AttentionProblem& problem) {
-  if (info.choice == nullptr) return translated(info.summary);
-  return say(tr("Chooses a rung by head dimension, mask and length. Here: {}."), algorithm_title(info.choice(problem)));
-}
-
 /// The FLOP that all rungs are rated by: those of simulate's TFLOP/s or, where they were not counted, those of the visited tiles.
 double rated_flops(const LadderStudy& study) {
   std::vector<double> computed;
@@ -67,6 +68,13 @@ double rated_flops(const LadderStudy& study) {
   return needed_flops(study.of.problem, computed);
 }
 
+SimulationRequest request_of(const LadderStudy& study, const LadderRung& rung) {
+  SimulationRequest request = study.of;
+  request.algorithm = rung.algorithm;
+  take_own_tile(request);
+  return request;
+}
+
 std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
   const double flops = rated_flops(study);
   std::vector<Row> rows;
@@ -76,8 +84,11 @@ std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
     row.clock_hz = clock_of(study);
     if (rung.outcome && rung.outcome->done()) {
       row.simulated = per_cycle(flops, rung.outcome->cycles);
-      if (view.measured.known != nullptr)
+      if (view.measured.known != nullptr) {
+        const SimulationRequest request = request_of(study, rung);
+        row.errors = time_errors_of(*view.measured.known, predicted(request, *rung.outcome));
         row.found = find_case(*view.measured.known, study.of.gpu, rung.algorithm, study.of.problem);
+      }
       if (row.found != nullptr) row.measured = per_cycle(flops, row.found->cycles.median);
     }
     const auto over = std::ranges::find_if(rows, [&](const Row& earlier) { return earlier.rung->algorithm == rung.over; });
@@ -152,6 +163,18 @@ std::string rate_figure(double rate, const RateUnit& unit) {
   return fmt::format("{:.0f}", rate / unit.size);
 }
 
+/// "655 TFLOP/s ±5.7 %": a predicted rate, whose error is that of the time.
+std::string predicted_rate(const Row& row, const RateUnit& unit) {
+  const std::string error = row.error();
+  return fmt::format("{} {}{}{}", rate_figure(row.simulated_rate(), unit), unit.name, error.empty() ? "" : " ", error);
+}
+
+/// The same for a column, whose heading has the unit.
+std::string simulated_figure(const Row& row, const RateUnit& unit, bool is_brief) {
+  const std::string error = is_brief ? std::string() : row.error();
+  return rate_figure(row.simulated_rate(), unit) + (error.empty() ? "" : " " + error);
+}
+
 std::string sizes_text(const AttentionProblem& p) {
   const std::string heads = p.heads == p.kv_heads ? std::to_string(p.heads) : fmt::format("{}/{}", p.heads, p.kv_heads);
   const std::string length = p.seq_q == p.seq_kv ? std::to_string(p.seq_q) : fmt::format("{}×{}", p.seq_q, p.seq_kv);
@@ -178,18 +201,12 @@ std::string too_small(const LadderStudy& study, const std::vector<Row>& rows) {
 /// The rungs whose simulated cycles differ from those of `best` by no more than ratios of both are off on average: no rung wins
 /// there. Where that is unknown, by no more than noise.
 std::vector<const Row*> simulated_ties(const View& view, const LadderStudy& study, const std::vector<Row>& rows, const Row& best) {
-  const auto request_of = [&](const Row& row) {
-    SimulationRequest request = study.of;
-    request.algorithm = row.rung->algorithm;
-    take_own_tile(request);
-    return request;
-  };
   std::vector<const Row*> ties;
   for (const Row& row : rows) {
     if (row.rung == best.rung || row.simulated <= 0) continue;
     double off = least_difference;
     if (view.measured.known != nullptr)
-      if (const SimulationRequest of_best = request_of(best), of_row = request_of(row);
+      if (const SimulationRequest of_best = request_of(study, *best.rung), of_row = request_of(study, *row.rung);
           const auto errors =
               ratio_errors_of(*view.measured.known, predicted(of_best, *best.rung->outcome), predicted(of_row, *row.rung->outcome)))
         off = std::max(off, errors->mean);
@@ -233,14 +250,12 @@ std::string finding(const View& view, const LadderStudy& study, const std::vecto
   // A rung that was measured alone, or without the one that is fastest in the model, has won against nothing.
   const auto measured_count = std::ranges::count_if(rows, [](const Row& row) { return row.measured > 0; });
   if (measured_count > 1 && best->measured > 0) {
-    const auto rate_of = [&](double value) { return rate_figure(value, unit) + " " + unit.name; };
     std::string lead = say(tr("Fewest cycles measured: {}, {} at {}"), algorithm_title(measured->rung->algorithm),
-                           rate_of(measured->measured_rate()), format_clock(measured->clock_hz));
+                           rate_figure(measured->measured_rate(), unit) + " " + unit.name, format_clock(measured->clock_hz));
     add_ties(lead, tr(" (the runs overlap with {})"), measured_ties(rows, *measured));
-    std::string text = best->rung == measured->rung
-                           ? say(tr("{}. Fewest simulated, too: {}"), lead, rate_of(best->simulated_rate()))
-                           : say(tr("{}. Fewest simulated: {}, {}"), lead, algorithm_title(best->rung->algorithm),
-                                 rate_of(best->simulated_rate()));
+    std::string text = best->rung == measured->rung ? say(tr("{}. Fewest simulated, too: {}"), lead, predicted_rate(*best, unit))
+                                                    : say(tr("{}. Fewest simulated: {}, {}"), lead,
+                                                          algorithm_title(best->rung->algorithm), predicted_rate(*best, unit));
     add_ties(text, within_error(), ties);
     return text;
   }
@@ -249,8 +264,7 @@ std::string finding(const View& view, const LadderStudy& study, const std::vecto
     const std::string why = too_small(study, rows);
     return why.empty() ? none : none + ". " + why;
   }
-  const std::string rate = rate_figure(best->simulated_rate(), unit) + " " + unit.name;
-  std::string text = say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm), rate,
+  std::string text = say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm), predicted_rate(*best, unit),
                          format_times(best->simulated / first.simulated), algorithm_title(first.rung->algorithm));
   add_ties(text, within_error(), ties);
   return text;
@@ -400,9 +414,9 @@ struct Shown {
   bool brief, measured;  // brief: beside the code of a rung
 };
 
-/// What the explanations, the idle times and the bottlenecks need.
+/// What the explanations, the predicted rates, the idle times and the bottlenecks need.
 struct Needs {
-  float summary, idles, bounds;
+  float summary, rates, idles, bounds;
 };
 Columns columns_of(const Theme& theme, float left, float width, const Shown& shown, const Needs& needs) {
   const bool measured = shown.measured;
@@ -427,7 +441,7 @@ Columns columns_of(const Theme& theme, float left, float width, const Shown& sho
   c.idle = c.bound - (narrow ? 0 : std::max(needs.idles, text_width(theme.ui_small, tr("Tensor cores idle"))) + 20 * unit);
   c.gain = c.idle - std::max(measured ? both : figure, text_width(theme.ui_small, gain_heading(measured)) + 12 * unit);
   c.measured = c.gain - (measured ? std::max(figure, text_width(theme.ui_small, tr("Measured")) + 12 * unit) : 0);
-  c.rate = c.measured - std::max(figure, text_width(theme.ui_small, tr("Simulated")) + 12 * unit);
+  c.rate = c.measured - std::max({figure, needs.rates + 12 * unit, text_width(theme.ui_small, tr("Simulated")) + 12 * unit});
   // The words come before the length of the bars: an explanation on two lines is still whole.
   constexpr float least_bar = 96;
   c.bar = left + std::clamp(needs.summary, 0.36F * width, std::max(0.36F * width, c.rate - left - least_bar * unit));
@@ -526,7 +540,7 @@ void draw_row_figures(const Theme& theme, const Row& row, const Columns& c, cons
   const auto figure = [&](float left, float right, ImU32 color, const std::string& text) {
     draw_text(list, theme.mono_small, {{left, places.figures.min.y}, {right, places.figures.max.y}}, color, text, Align::right);
   };
-  figure(c.rate, c.measured, theme.text, rate_figure(row.simulated_rate(), unit));
+  figure(c.rate, c.measured, theme.text, simulated_figure(row, unit, c.is_brief));
   if (row.found != nullptr) figure(c.measured, c.gain, theme.text, rate_figure(row.measured_rate(), unit));
   if (row.before > 0) {
     const double change = row.rung->outcome->cycles / row.before - 1;
@@ -568,6 +582,7 @@ std::string row_tip(const View& view, const Row& row) {
   if (row.before > 0) add_line(tip, say(tr("Cycles compared with {}."), algorithm_title(row.rung->over)));
   add_line(tip, say(tr("Simulated: {}, {} cycles at {}"), format_time(Nanoseconds(outcome.time_ns)), format_short(outcome.cycles),
                     format_clock(row.clock_hz)));
+  if (row.errors) add_line(tip, time_errors_text(*row.errors, request_of(*view.studies->ladder, *row.rung)));
   if (row.found != nullptr) {
     add_line(tip, say(tr("Measured: {}, {} cycles at {}."), format_time(Nanoseconds(row.found->time_cold_ns.median)),
                       format_short(row.found->cycles.median), format_clock(row.found->sm_clock_hz)));
@@ -589,7 +604,7 @@ void draw_row(const View& view, Commands& commands, const Row& row, const Column
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ProgramInfo& info = **find_program(row.rung->algorithm);
-  const std::string summary = summary_of(info, view.studies->ladder->of.problem);
+  const std::string summary = program_summary(info, view.studies->ladder->of.problem);
   const RowPlaces places = places_in(theme, c, text_width(theme.ui_small, summary), top, height);
   const bool hovered = draw_row_button(view, commands, row, {{c.title - 6 * theme.scale, top}, {c.right, top + height}});
   draw_text(list, theme.ui, places.title, theme.text, translated(info.title));
@@ -661,16 +676,19 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
   const float least = theme.ui->FontSize + std::round((beside ? 20 : 6) * theme.scale);
   const float height = std::clamp(std::floor((at.y + room.y - y) / static_cast<float>(rows.size())), least,
                                   std::max(least, std::round(64 * theme.scale)));
-  float longest = 0, bounds = 0, idles = 0;
+  float longest = 0, bounds = 0, idles = 0, rates = 0;
   for (const Row& row : rows)
     if (row.rung->outcome && row.rung->outcome->done())
       bounds = std::max(bounds, text_width(theme.ui_small, bound_text(row.rung->outcome->bound, row.rung->outcome->sms)));
-  for (const Row& row : rows) idles = std::max(idles, text_width(theme.ui_small, idle_figure(row)));
+  for (const Row& row : rows) {
+    idles = std::max(idles, text_width(theme.ui_small, idle_figure(row)));
+    rates = std::max(rates, text_width(theme.mono_small, simulated_figure(row, unit, beside)));
+  }
   for (const Row& row : rows)
-    longest = std::max(longest, text_width(theme.ui_small, summary_of(**find_program(row.rung->algorithm), study.of.problem)));
+    longest = std::max(longest, text_width(theme.ui_small, program_summary(**find_program(row.rung->algorithm), study.of.problem)));
   constexpr float on_two_lines = 0.58F;  // lines break at words
   const float summary = theme.gap + (has_two_lines(theme, height) ? on_two_lines * longest : longest);
-  const Columns columns = columns_of(theme, at.x, bars_width, {beside, measured}, {summary, idles, bounds});
+  const Columns columns = columns_of(theme, at.x, bars_width, {beside, measured}, {summary, rates, idles, bounds});
   draw_headings(theme, columns, unit, clock_of(study), at.y);
   for (const Row& row : rows) {
     draw_row(view, commands, row, columns, most, unit, peak(study.of.gpu) <= 0, y, height);

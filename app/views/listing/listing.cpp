@@ -11,6 +11,7 @@
 #include "app/views/light_tensor.h"
 #include "app/views/panels.h"
 #include "app/views/softmax/softmax_figures.h"
+#include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -238,7 +239,7 @@ Detail detail_of(const View& view) {
   Detail detail;
   if (!lane.operation || !lane.operations) {
     detail.caption = tr("Nothing has run yet");
-    detail.why = translated(lane.simulation->info->summary);
+    detail.why = program_summary(*lane.simulation->info, lane.simulation->request.problem);
     return detail;
   }
   const auto listing = lane.simulation->info->listing;
@@ -264,7 +265,8 @@ Detail detail_of(const View& view) {
 /// Returns a height for the program's longest line, so that stepping does not move the listing.
 float detail_height(const View& view, float width) {
   const Theme& theme = *view.theme;
-  float why = wrapped_height(theme.ui_small, translated(view.lane().simulation->info->summary), width);
+  float why = wrapped_height(theme.ui_small,
+                             program_summary(*view.lane().simulation->info, view.lane().simulation->request.problem), width);
   // Before the first step the summary is all there is, and a lesson speaks of lines further down.
   if (view.lane().operation == nullptr) return 3 * 5 * theme.scale + theme.ui_small->FontSize + why;
   for (const ListingLine& line : view.lane().simulation->info->listing)
@@ -298,7 +300,7 @@ void draw_listing_panel(const View& view, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 4 * theme.scale});
   const std::string title = translated(lane.simulation->info->title);
   panel_heading(theme, title);
-  std::string about = translated(lane.simulation->info->summary);
+  std::string about = program_summary(*lane.simulation->info, lane.simulation->request.problem);
   add_line(about, lane.simulation->info->source);
   item_tooltip(theme, title, about);
   const ImVec2 at = ImGui::GetCursorScreenPos();

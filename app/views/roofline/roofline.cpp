@@ -90,10 +90,10 @@ std::string carried(const RooflinePoint& point) {
   return text;
 }
 
-/// Describes a launch's limit by one figure of its ceiling. `shown` is the chosen algorithm's simulation: its busy tensor time is
-/// the figure of the bottleneck above the views, so it says what it is of.
-std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& kernel, std::string_view launch,
-                           const Simulation& shown) {
+/// Describes a launch by the ceiling that it comes closest to, which need not be the bottleneck of the run. `shown` is the chosen
+/// algorithm's simulation: its busy tensor time is the figure of the bottleneck above the views, so it says what it is of.
+std::string ceiling_sentence(const RooflineStudy& study, const RooflineKernel& kernel, std::string_view launch,
+                             const Simulation& shown) {
   const RooflinePoint* point = slowest_level(kernel.launches, launch);
   const NearestCeiling nearest = nearest_ceiling(study.roof, kernel.launches, launch, flops_per_score(study.problem));
   const PlotPoint at = plot_point(*point);
@@ -124,7 +124,7 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
   const auto result = std::ranges::find(kernel.results, launch, &LaunchResult::name);
   const auto busier = result != kernel.results.end() ? busier_without_line(*result, nearest) : std::nullopt;
   const std::string without_line =
-      busier ? say(tr(". What limits it has no line here: {}, busy {}"), bound_name(busier->of), format_percent(busier->share))
+      busier ? say(tr(". Busier, and without a line here: {} ({})"), bound_name(busier->of), format_percent(busier->share))
              : std::string();
   return say(sentence, name, format_value(std::round(at.x * 10) / 10), ceiling_name(point->level), ridge, ceiling_name(nearest.of),
              format_percent(nearest.share)) +
@@ -159,24 +159,22 @@ std::string sum_of_launches(const RooflineKernel& kernel) {
   return say(tr("{}, all launches: {} of HBM: {}"), algorithm_title(kernel.algorithm), whole_bytes(whole->bytes), parts);
 }
 
-/// Compares the chosen algorithm with the other at one level, or states that latency decides.
-std::string finding(const RooflineStudy& study, const NextLimit* limit) {
+/// Names the bottleneck of the run, in the words of the line above the views, and compares the chosen algorithm with the other at
+/// one level.
+std::string finding(const RooflineStudy& study, const Simulation& timed, const NextLimit* limit) {
   const RooflineKernel *chosen = nullptr, *other = nullptr;
   for (const RooflineKernel& kernel : study.kernels) (kernel.chosen ? chosen : other) = &kernel;
-  if (const double best = share_if_far_below(study.kernels); best > 0)
-    return say(tr("Bottleneck: latency. Every launch is far below every ceiling ({} at most)"), format_percent(best));
   if (chosen == nullptr || chosen->whole.empty()) return tr("Nothing moves here");
+  // The ceilings are those of all SMs, so a run that leaves many idle stays below them whatever limits it.
+  std::string text = bottleneck_text(timed.bound, timed.sms, limit) + idle_text(timed.bound, timed.sms) + ". ";
+  if (const double best = share_if_far_below(study.kernels); best > 0)
+    return text + say(tr("Every launch is far below every ceiling ({} at most)"), format_percent(best));
   const RooflinePoint& point = chosen->whole.front();
-  std::string text =
+  text +=
       say(tr("{}: {} operations per byte of {}"), algorithm_title(chosen->algorithm), per_byte(point), ceiling_name(point.level));
   const RooflinePoint* beside = other != nullptr ? whole_at(*other, point.level) : nullptr;
   if (beside != nullptr) text += say(tr(", {} {}"), algorithm_title(other->algorithm), per_byte(*beside));
-  text += say(tr(". Below {}, memory is slower than the tensor cores"), format_value(std::round(point.ridge)));
-  const Outcome& outcome = chosen->outcome;
-  // FP32 units have no line, so that the lines alone do not say what limits the run.
-  if (!outcome.sms.many_idle() && outcome.bound != Bound::fp32) return text;
-  // The ceilings are those of all SMs, so a run that leaves many idle stays below them whatever limits it.
-  return text + ". " + bottleneck_text(outcome.bound, outcome.sms, limit) + idle_text(outcome.bound, outcome.sms);
+  return text + say(tr(". Below {}, memory is slower than the tensor cores"), format_value(std::round(point.ridge)));
 }
 
 /// Says what the headline divides, and the bytes that HBM still gets after the run.
@@ -521,14 +519,18 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
         say(tr("L2 busy with lookups: {} to {}. The model may let too many reads share one; the upper end is without sharing."),
             format_percent(l2.lookups), format_percent(std::min(1.0, l2.unshared))) +
         ' ';
-  study_head(view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study, limit),
+  study_head(view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study, timed_run(view), limit),
              detail + clock_text(view, study) +
                  (present ? std::string() : " " + time_errors_text(view.studies->errors->time, view.lane().simulation->request)));
   draw_beside_line(view);
   std::vector<std::string> sentences;
+  if (!held && !present)
+    sentences.emplace_back(
+        tr("Closest ceiling of each launch. The bottleneck above is that of the run: what the run is faster without."));
   for (const RooflineKernel& kernel : study.kernels) {
     if (held || present) break;
-    for (std::string_view launch : launches_of(kernel)) sentences.push_back(limit_sentence(study, kernel, launch, timed_run(view)));
+    for (std::string_view launch : launches_of(kernel))
+      sentences.push_back(ceiling_sentence(study, kernel, launch, timed_run(view)));
     if (std::string sum = sum_of_launches(kernel); !sum.empty()) sentences.push_back(std::move(sum));
   }
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();

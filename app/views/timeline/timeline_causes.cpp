@@ -121,7 +121,7 @@ std::vector<CauseLink> cause_chain(const Simulation& simulation, const TimelineD
   std::optional<std::size_t> at = i;
   while (at && chain.size() < most) {
     const Interval& interval = intervals[*at];
-    CauseLink link{*at, interval.start - interval.ready, step_name(simulation, data.steps->labels[*at]), {}};
+    CauseLink link{*at, interval.start - interval.ready, operation_text(simulation, data.steps->labels[*at]), {}};
     if (waited(interval)) {
       link.why = wait_sentence(simulation, data, *at);
       at = blocker_of(simulation, data, *at);

@@ -83,10 +83,13 @@ HoverText bar_text(const Simulation& simulation, const TimelineData& data, std::
   const Interval& interval = simulation.trace->intervals(data.steps->sm)[i];
   const StepLabel& label = data.steps->labels[i];
   HoverText text;
-  text.title = step_name(simulation, label);
+  const std::string tile = step_name(simulation, label);
   const auto listing = simulation.info->listing;
   if (label.line >= 1 && label.line <= listing.size())
-    text.title += fmt::format("   {} {}", label.line, listing_text(listing[static_cast<std::size_t>(label.line) - 1].text));
+    text.title = fmt::format("{}{}{} {}", tile, tile.empty() ? "" : "   ", label.line,
+                             listing_text(listing[static_cast<std::size_t>(label.line) - 1].text));
+  else
+    text.title = tile;
   text.body = range_text(interval.start, interval.end);
   if (interval.bytes > 0) add_line(text.body, format_exact_bytes(Bytes(interval.bytes)));
   if (interval.bytes > 0 && interval.kind == OpKind::load)
@@ -119,6 +122,13 @@ HoverText stretch_text(const UnitLane& lane, double from, double to) {
 }
 
 }  // namespace
+
+std::string operation_text(const Simulation& simulation, const StepLabel& label) {
+  const auto listing = simulation.info->listing;
+  const std::string tile = step_name(simulation, label);
+  if (!tile.empty() || label.line < 1 || label.line > listing.size()) return tile;
+  return listing_text(listing[static_cast<std::size_t>(label.line) - 1].text);
+}
 
 std::string ticket_sentence(const Simulation& simulation, const BlockRun& run) {
   const std::optional<Ticket> ticket = ticket_of(simulation, run);
@@ -327,7 +337,7 @@ HoverText lane_hover(const Simulation& simulation, const TimelineData& data, con
   if (!wait) return {};
   const std::string sentence = wait_sentence(simulation, data, *wait);
   if (sentence.empty()) return {};
-  std::string body = say(tr("before {}"), step_name(simulation, data.steps->labels[*wait]));
+  std::string body = say(tr("before {}"), operation_text(simulation, data.steps->labels[*wait]));
   add_line(body, tr("Click: trace the stall to its first cause."));
   return {sentence, body};
 }

@@ -31,6 +31,9 @@ HoverText curve_hover(const Simulation& simulation, const TimelineData& data, co
 /// Returns "Stalled 210 cycles on data: K₂, from HBM"; empty without a stall.
 std::string wait_sentence(const Simulation& simulation, const TimelineData& data, std::size_t interval);
 
+/// Names an operation: "K₂", "m′", or its line of the listing where it only waits.
+std::string operation_text(const Simulation& simulation, const StepLabel& label);
+
 /// Returns "Ticket 17, drawn from the counter: head 3, query tile 30"; empty where a launch does not draw its tiles.
 std::string ticket_sentence(const Simulation& simulation, const BlockRun& run);
 

@@ -6,6 +6,7 @@
 
 #include "app/model/measurements/imported_counters.h"
 #include "app/ui/say.h"
+#include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 #include "sim/core/text.h"
 
@@ -77,7 +78,9 @@ MeasuredTotal measured_total(const View& view, LinkChoice choice) {
   MeasuredTotal out;
   if (view.measured.imported != nullptr) return imported_total(*view.lane().simulation, *view.measured.imported, choice);
   if (view.measured.found == nullptr) return out;
-  const CaseValidation compared = compare(*view.lane().simulation, view.measured.found->measured());
+  // At the clock of the recording, as `validate` compares them: HBM bytes move a little with the clock.
+  const Simulation& timed = timed_run(view);
+  const CaseValidation compared = compare(timed, view.measured.found->measured());
   for (const MeasuredLink& link : measured_links) {
     const auto& c = compared.figure(link.figure);
     if (link.choice != choice || !c) continue;
@@ -88,7 +91,8 @@ MeasuredTotal measured_total(const View& view, LinkChoice choice) {
         say(view.measured.found->bundle->live ? tr("Measured live: {} ({} to {})") : tr("Recorded: {} ({} to {})"),
             format_exact_bytes(Bytes(out.bytes)), format_count(whole(c->measured.least)), format_count(whole(c->measured.most)));
     if (std::isfinite(c->error()))
-      add_line(out.details, say(tr("Simulated against measured: {}"), format_signed_percent(c->error())));
+      add_line(out.details, say(tr("Simulated at {}, against measured: {}"), format_clock(timed.request.gpu.sm_clock_hz),
+                                format_signed_percent(c->error())));
   }
   const auto& flushed = compared.figure(Figure::hbm_write_after_flush);
   if (choice == LinkChoice::hbm_write && out.known && flushed)

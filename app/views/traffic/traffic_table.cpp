@@ -239,6 +239,10 @@ void draw_total(const View& view, const TrafficSheet& sheet, const Columns& colu
     if (errors != nullptr)
       add_line(body, say(byte_errors_sentence(*errors, choice == LinkChoice::hbm_read ? Link::hbm_read : Link::hbm_write,
                                               algorithm_title(view.lane().simulation->request.algorithm))));
+    if (const double shown = view.lane().simulation->request.gpu.sm_clock_hz, timed = timed_run(view).request.gpu.sm_clock_hz;
+        errors != nullptr && shown != timed)
+      add_line(body, say(tr("The error is of bytes at {}, the clock under load. The stage counts them at {}."), format_clock(timed),
+                         format_clock(shown)));
     if (choice == LinkChoice::hbm_write && !view.lesson.locked && view.lane().simulation->hbm_write_queued.value > 0)
       add_line(body, say(tr("Written after the end: {}"), format_exact_bytes(view.lane().simulation->hbm_write_queued)));
     if (choice == LinkChoice::hbm_write && !view.lesson.locked)

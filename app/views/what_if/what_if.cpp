@@ -49,12 +49,17 @@ std::string limit_title(const NextLimit& limit) {
   return say(tr("No bottleneck: {} infinitely fast"), bound_name(limit.without));
 }
 
-/// The settings on screen against the unchanged GPU. `limit` may be null.
-std::string changed_finding(const WhatIfTable& table, const Simulation& now, const NextLimit* limit) {
+/// "40.1 µs ±5.7 %": a predicted time and the mean error of such times; the time alone where that is unknown.
+std::string predicted_text(Nanoseconds time, const std::string& error) {
+  return format_time(time) + (error.empty() ? "" : " " + error);
+}
+
+/// The settings on screen against the unchanged GPU. `limit` may be null; `error` is that of the run on screen.
+std::string changed_finding(const WhatIfTable& table, const Simulation& now, const NextLimit* limit, const std::string& error) {
   const Nanoseconds before(table.base->time_ns);
   std::string text = say(tr("{} with the current settings: {}, unchanged {}: {} ({}). {}"), algorithm_title(table.real.algorithm),
-                         format_time(now.time), table.real.gpu.id, format_time(before), speed_text(now.time.value, before.value),
-                         bottleneck_text(now.bound, now.sms, limit)) +
+                         predicted_text(now.time, error), table.real.gpu.id, format_time(before),
+                         speed_text(now.time.value, before.value), bottleneck_text(now.bound, now.sms, limit)) +
                      idle_text(now.bound, now.sms);
   if (limit != nullptr) text += ". " + next_limit_text(*limit);
   const Outcome outcome = outcome_of(now);
@@ -69,7 +74,7 @@ std::string change_text(double time_ns, double unshared_ns, double before_ns) {
 }
 
 /// The row that saves most time, and the one that costs most.
-std::string finding(const WhatIfTable& table, const NextLimit* limit) {
+std::string finding(const WhatIfTable& table, const NextLimit* limit, const std::string& error) {
   if (!table.base || !table.base->done()) return tr("Simulating the real GPU…");
   struct Row {
     std::string title;
@@ -84,9 +89,10 @@ std::string finding(const WhatIfTable& table, const NextLimit* limit) {
   if (limit != nullptr) take(limit_title(*limit), limit->outcome);
   for (const WhatIfRow& row : table.rows)
     if (row.outcome && row.outcome->done()) take(translated(row.what.title), *row.outcome);
-  std::string now = say(tr("{}: {}. {}"), algorithm_title(table.real.algorithm), format_time(Nanoseconds(table.base->time_ns)),
-                        bottleneck_text(table.base->bound, table.base->sms, limit)) +
-                    idle_text(table.base->bound, table.base->sms);
+  std::string now =
+      say(tr("{}: {}. {}"), algorithm_title(table.real.algorithm), predicted_text(Nanoseconds(table.base->time_ns), error),
+          bottleneck_text(table.base->bound, table.base->sms, limit)) +
+      idle_text(table.base->bound, table.base->sms);
   if (limit != nullptr) now += ". " + next_limit_text(*limit);
   if (!best) return now;
   const double gain = best->time_ns / table.base->time_ns - 1, loss = worst->time_ns / table.base->time_ns - 1;
@@ -351,7 +357,11 @@ void draw_what_if_panel(const View& view, Commands& commands) {
     if (const std::string why = slower_reason(outcome_of(*shown), *table.base, tr("current settings"), tr("unchanged"));
         !why.empty())
       detail = why + " " + detail;
-  study_head(view, compares && shown != nullptr ? changed_finding(table, *shown, limit_now) : finding(table, limit), detail);
+  const std::string error = error_mark(*view.studies->errors);
+  study_head(view,
+             compares && shown != nullptr ? changed_finding(table, *shown, limit_now, error)
+                                          : finding(table, limit, changed ? std::string() : error),
+             detail);
   draw_beside_line(view);
   draw_slider(view, commands);
   study_progress(view, commands, table.done(), table.total());

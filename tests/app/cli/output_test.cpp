@@ -1,7 +1,6 @@
 // Where commands write to: no input and no other output is overwritten, targets are checked first, all appear together.
 #include "app/cli/output.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -14,6 +13,7 @@
 #include "kernels/measure/bundle.h"
 #include "tests/app/cli/run_program.h"
 #include "tests/app/temporary_folder.h"
+#include "tests/environment_variable.h"
 #include "tests/synthetic_measurements.h"
 
 namespace tilescope {
@@ -75,9 +75,8 @@ TEST_CASE("output: the bundle that validate finds by itself is not overwritten")
   const std::string bundle = folder.path("measured/h200.json");
   fs::copy_file(fs::path(TILESCOPE_SOURCE_DIR) / "tests/few_cases.json", bundle);
   const auto size = fs::file_size(bundle);
-  REQUIRE(::setenv("TILESCOPE_ASSETS", folder.path("").c_str(), 1) == 0);
+  const AssetsFolder assets(folder.path(""));
   refused({"validate", "--json", folder.path("measured/./h200.json")}, 2, "would overwrite the file that validate reads");
-  ::unsetenv("TILESCOPE_ASSETS");
   CHECK(fs::file_size(bundle) == size);
 }
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -34,6 +33,7 @@
 #include "sim/programs/tile_program.h"
 #include "tests/app/cli/run_program.h"
 #include "tests/app/temporary_folder.h"
+#include "tests/environment_variable.h"
 #include "tests/synthetic_measurements.h"
 
 namespace tilescope {
@@ -156,6 +156,9 @@ TEST_CASE("cli: lesson check of a file that cannot be read: one line and exit co
   const RunOutcome read = run_program({"lesson", "check", folder.file("odd.md", "no lesson\n"), "--quiet"});
   CHECK(read.code == 1);  // it was read, and does not hold
   CHECK(read.err == "");
+  // Too large to be read is not to be read, whatever the size.
+  for (const std::size_t bytes : {std::size_t{300} << 10, std::size_t{20} << 20})
+    refused_line({"lesson", "check", folder.file("big.md", std::string(bytes, '\n'))}, 2, "it is larger than 262144 bytes");
 }
 
 TEST_CASE("cli: an unwritable output is one line and leaves no partial file") {
@@ -176,6 +179,18 @@ TEST_CASE("cli: commands that need a GPU say so, with exit code 3") {
   refused_line({"measure", "--algorithm", "softmax_safe", "--pass", "backward"}, 2, "softmax_safe has no backward pass");
   refused_line({"measure", "--algorithm", "flash1_backward", "--pass", "forward"}, 2, "runs backward, not forward");
   refused_line({"calibrate", "--out", "x.toml"}, 3, "needs an NVIDIA GPU");
+}
+
+TEST_CASE("cli: what is wrong with a request is said before what the machine lacks, with exit code 2") {
+  refused_line({"calibrate", "--gpu", "nope"}, 2, "nope");
+  refused_line({"measure", "--suite", "default", "--json", "x.json", "--probe", "p.json"}, 2,
+               "--suite and --probe each say what is measured: give one of them");
+  refused_line({"measure", "--heads", "1", "--probe", "p.json", "--probe-block", "99999"}, 2, "block 99999 is not there");
+  refused_line({"--ncu", "nowhere.csv"}, 2, "there is no such file");
+  refused_line({"measure", "--probe", "p.json", "--samples", "s.json"}, 2, "--probe and --samples each say what is measured");
+  refused_line({"measure", "--probe", "p.json", "--json", "x.json"}, 2, "--probe has a file of its own");
+  refused_line({"measure", "--suite", "default", "--json", "x.json", "--seq", "64"}, 2,
+               "--seq is about one run, and --suite has its own problems: leave one of them out");
 }
 
 TEST_CASE("cli: --help and --version print and do nothing else") {
@@ -276,6 +291,13 @@ TEST_CASE("cli: a recorded run shows what was recorded beside what is simulated,
           doctest::Approx(figure["simulated"].get<double>() / figure["recorded"][0].get<double>() - 1));
   }
   CHECK(has_time);
+  // Bytes, errors and recorded figures of the report are of one run.
+  const Json& bytes = json["time"]["under_load"]["traffic"];
+  CHECK(bytes["clock_hz"] == json["recorded"]["clock_hz"]);
+  CHECK(json["traffic"]["errors"]["clock_hz"] == json["recorded"]["clock_hz"]);
+  CHECK(json["traffic"]["clock_hz"] == json["time"]["clock_hz"]);
+  for (const Json& figure : json["recorded"]["figures"])
+    if (figure["figure"] == "hbm_read") CHECK(figure["simulated"] == bytes["hbm_read_bytes"].get<double>());
   const std::string text = run_program(extended({"simulate"}, {})).out;
   CHECK(text.find("\nrecorded") == std::string::npos);
   const std::string shown = simulated_text(flash3_arguments("325"));
@@ -293,8 +315,7 @@ TEST_CASE("cli: a recording that cannot be read is named, and what else is recor
   const std::string bundle = folder.path("assets/measured/h100.json");
   const auto whole = read_text_file(bundle);
   REQUIRE(whole);
-  const std::string before = ::getenv("TILESCOPE_ASSETS") != nullptr ? ::getenv("TILESCOPE_ASSETS") : "";
-  ::setenv("TILESCOPE_ASSETS", folder.path("assets").c_str(), 1);
+  const AssetsFolder assets(folder.path("assets"));
   for (const std::string& text : {whole->substr(0, 5000), std::string("{}"), std::string()}) {
     CAPTURE(text.size());
     std::ofstream(bundle) << text;
@@ -305,7 +326,6 @@ TEST_CASE("cli: a recording that cannot be read is named, and what else is recor
     CHECK(outcome.err.ends_with("; what it recorded is left out\n"));
     CHECK(run_program({"simulate", "--gpu", "h200", "--seq", "128", "--quiet"}).err == "");
   }
-  before.empty() ? ::unsetenv("TILESCOPE_ASSETS") : ::setenv("TILESCOPE_ASSETS", before.c_str(), 1);
 }
 
 TEST_CASE("cli: what a probe recorded of this very run stands beside the prediction, with its date and its clock") {
@@ -356,9 +376,8 @@ TEST_CASE("cli: HBM bytes have their errors beside them, as the time has, and th
 
 TEST_CASE("cli: simulate takes --quiet, and shows its progress where it is asked for lines") {
   CHECK(run_program({"simulate", "--quiet"}).out.find("traffic") != std::string::npos);
-  ::setenv("TILESCOPE_PROGRESS", "lines", 1);
+  const EnvironmentVariable lines("TILESCOPE_PROGRESS", "lines");
   const RunOutcome loud = run_program({"simulate"}), quiet = run_program({"simulate", "--quiet"});
-  ::unsetenv("TILESCOPE_PROGRESS");
   CHECK(loud.err.starts_with("simulate: the run, "));
   CHECK(quiet.err == "");
 }
@@ -432,9 +451,23 @@ TEST_CASE("cli: the table of simulate says the clock of its launches and of its 
   const Json& load = json["time"]["under_load"];
   const std::string clock = fmt::format("{:.2f} GHz", load["clock_hz"].get<double>() / 1e9);
   CHECK(table.find("cycles at " + clock) != std::string::npos);
-  CHECK(table.find("simulated at 1.98 GHz") != std::string::npos);
+  CHECK(table.find("simulated at " + clock) != std::string::npos);
+  CHECK(table.find("simulated at 1.98 GHz") == std::string::npos);
   CHECK(json["launches"][0]["cycles_under_load"] < load["cycles"]);
   CHECK(json["launches"][0]["cycles"] < json["time"]["cycles"]);
+}
+
+TEST_CASE("cli: flash3 names the rung that it launches, in simulate, compare and JSON") {
+  const std::vector<std::string> problem = {"--gpu", "h100", "--heads", "8", "--seq", "512", "--head-dim", "64", "--causal"};
+  std::vector<std::string> run = extended(problem, {"--algorithm", "flash3"});
+  CHECK(simulated_text(run).find("Hopper 1, longest first (hopper_wgmma_longest)") != std::string::npos);
+  CHECK(simulated_json(run)["rung"] == "hopper_wgmma_longest");
+  CHECK_FALSE(simulated_json(extended(problem, {"--algorithm", "flash2"})).contains("rung"));
+  std::vector<std::string> both = {"compare", "algorithm=flash2", "algorithm=flash3", "--quiet"};
+  both.insert(both.end(), problem.begin(), problem.end());
+  const std::string compared = run_program(both).out;
+  CHECK(compared.find(", launches Hopper 1, longest first (hopper_wgmma_longest)\n") != std::string::npos);
+  CHECK(compared.find(" \xC2\xB1") != std::string::npos);  // "±" beside both predicted times
 }
 
 TEST_CASE("cli: imbalance has a price, in the table and in JSON") {
@@ -595,7 +628,7 @@ TEST_CASE("cli: a search takes the rungs of the ladder where the GPU has wgmma, 
     return run_program(all).out;
   };
   const std::string h100 = search("h100", {});
-  CHECK(h100.find("\nflash3 launches hopper_wgmma here.\n") != std::string::npos);
+  CHECK(h100.find("\nflash3 launches Hopper 1: wgmma and TMA (hopper_wgmma) here.\n") != std::string::npos);
   CHECK(h100.find("\nNot searched: flex, hopper_flex.") != std::string::npos);
   CHECK(search("h100", {"--causal"}).find(" flash3 ") != std::string::npos);  // it launches what is no rung of the ladder
   const std::string a100 = search("a100", {});
@@ -636,7 +669,15 @@ TEST_CASE("cli: a search says how far the ratio of two programs is off, and that
                                         "hopper_wgmma,hopper_ping_pong", "--seq", "512", "--heads", "4", "--head-dim", "128"})
                                .out;
   CHECK(text.find("The ratio of a time of hopper_") != std::string::npos);
-  CHECK(text.find("is off is unknown: no bundle of recorded runs has two tiles or orders of one program") != std::string::npos);
+  CHECK(text.find(" is unknown: no bundle of recorded runs has two tiles or orders of one program") != std::string::npos);
+  // Where it is unknown for one reason, one line says so of all programs.
+  const std::string odd = run_program({"search", "--quiet", "--finer", "0", "--gpu", "h100", "--algorithm", "flash1,flash2",
+                                       "--seq", "256", "--head-dim", "96"})
+                              .out;
+  const std::string reason = " is unknown: no kernel is compiled for this, so no recorded run is like it.\n";
+  CHECK(odd.find("The error of times of flash") != std::string::npos);
+  CHECK((odd.find("1 and flash2" + reason) != std::string::npos || odd.find("2 and flash1" + reason) != std::string::npos));
+  CHECK(odd.find(reason) == odd.rfind(reason));
 }
 
 TEST_CASE("cli: flash3 runs both passes, with the rung of its forward pass") {
@@ -793,7 +834,8 @@ TEST_CASE("cli: --json prints the schema of the design, key by key") {
   CHECK(keys(json["problem"]) == Names{"batch", "heads", "kv_heads", "seq_q", "seq_kv", "head_dim", "dtype", "causal", "pass"});
   CHECK(keys(json["tile"]) == Names{"block_q", "block_kv", "buffers"});
   CHECK(keys(json["traffic"]) == Names{"hbm_read_bytes", "hbm_write_bytes", "hbm_write_after_flush_bytes", "l2_to_sm_bytes",
-                                       "sm_to_l2_bytes", "smem_read_bytes", "smem_write_bytes", "l2_lookup_read_bytes", "errors"});
+                                       "sm_to_l2_bytes", "smem_read_bytes", "smem_write_bytes", "l2_lookup_read_bytes", "clock_hz",
+                                       "errors"});
   const Json queued = simulated_json({"--algorithm", "matmul_tiled"});  // HBM is behind when this run ends
   CHECK(queued["traffic"]["hbm_write_queued_bytes"] > 0);
   CHECK(queued["traffic"]["hbm_write_queued_bytes"] < queued["traffic"]["hbm_write_bytes"]);

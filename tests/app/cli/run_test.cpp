@@ -266,6 +266,20 @@ TEST_CASE("run: an input in the folder of the results is not overwritten") {
   CHECK(folder.entries() == 1);
 }
 
+TEST_CASE("run: a file of terabytes is refused by its header, without reading it") {
+  const TemporaryFolder folder;
+  const std::vector<std::int64_t> shape = {1, 1, 4, 4};
+  std::string header = to_npy(DataType::fp16, shape, std::vector<float>(16));
+  const std::string path = folder.file("q.npy", header);
+  std::error_code sparse;
+  std::filesystem::resize_file(path, std::uintmax_t{5} << 40U, sparse);
+  if (sparse) return skip_test("this file system has no file of 5 TiB");
+  const RunOutcome outcome =
+      run_program({"run", "--device", "cpu", "--q", path, "--k", fixture("K"), "--v", fixture("V"), "--out", folder.path("out")});
+  CHECK(outcome.code == 2);
+  CHECK(contains(outcome.err, "bytes of elements, but its header says [1, 1, 4, 4] of 2 bytes each: it holds more than one array"));
+}
+
 TEST_CASE("run: NaN, infinities and values beyond the type are allowed and said") {
   const TemporaryFolder folder;
   const std::string out = folder.path("out");
@@ -281,6 +295,7 @@ TEST_CASE("run: NaN, infinities and values beyond the type are allowed and said"
   const RunOutcome outcome = good_run(
       {"run", "--device", "cpu", "--dtype", "fp16", "--q", path, "--k", as_float("K"), "--v", as_float("V"), "--out", out});
   CHECK(contains(outcome.out, "of 768 elements 1 NaN, 1 infinite, 1 beyond fp16, now infinite"));
+  CHECK(contains(outcome.out, "\nO: of 768 elements 8 NaN"));  // the row of the NaN
   CHECK(std::isnan(read_npy(out + "/O.npy", 4).values[0]));
   CHECK_FALSE(std::isnan(read_npy(out + "/O.npy", 4).values[8]));  // the next row
 }

@@ -53,6 +53,7 @@ TEST_CASE("sweep: one side of the tile may be given; the other is the program's 
     CHECK(points[1]["block_kv"] == alone["tile"]["block_kv"]);
     CHECK(points[1]["l2_to_sm_bytes"] == alone["traffic"]["l2_to_sm_bytes"]);
     CHECK(points[1]["cycles"].get<double>() == doctest::Approx(alone["time"]["cycles"].get<double>()).epsilon(1e-3));
+    CHECK(points[1]["clock_hz"] == alone["time"]["clock_hz"]);
   }
   CHECK(swept({"--over", "block_q=8,16", "--block-kv", "8", "--algorithm", "flash2"})[1]["block_kv"] == 8);
   const RunOutcome own = run_program({"sweep", "--over", "head_dim=8,16", "--block-q", "8"});
@@ -73,6 +74,7 @@ TEST_CASE("sweep: a recorded point has the recorded time beside the simulated on
   CHECK(points[0]["recorded_ns"] > 0);
   CHECK(points[0]["ns_under_load"].get<double>() == doctest::Approx(alone["time"]["under_load"]["ns"].get<double>()).epsilon(1e-3));
   CHECK(points[0]["clock_under_load_hz"] == alone["time"]["under_load"]["clock_hz"]);
+  CHECK(points[0]["clock_hz"] == points[0]["clock_under_load_hz"]);  // that of `cycles` and `ns`
   CHECK(points[0]["recorded_error"].get<double>() ==
         doctest::Approx(points[0]["ns_under_load"].get<double>() / points[0]["recorded_ns"].get<double>() - 1));
   CHECK(points[0]["tflops"].get<double>() == doctest::Approx(alone["time"]["under_load"]["tflops"].get<double>()).epsilon(1e-3));

@@ -1,5 +1,4 @@
 // `tilescope validate`: exit codes, the table, JSON and the page; on synthetic bundles of the toy GPU.
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "sim/core/spec_text.h"
 #include "tests/app/cli/run_program.h"
 #include "tests/app/temporary_folder.h"
+#include "tests/environment_variable.h"
 #include "tests/synthetic_measurements.h"
 
 using namespace tilescope;
@@ -55,7 +55,9 @@ TEST_CASE("validate: the exit code is 0 where no figure fails, else 1; the last 
   CHECK(bad.err == "");
   CHECK(last_line(bad.out) == "cases: 0 within their bounds, 0 within the hardware's spread, 0 known misses, 6 fail");
   CHECK(bad.out.find("the mean error of time is 66.7 %") != std::string::npos);
-  CHECK(last_line(validate({"--bundle", off, "--list", "judge"}).out).find("2 fail") != std::string::npos);
+  const std::string part = validate({"--bundle", off, "--list", "judge"}).out;
+  CHECK(part.find("0 known misses, 2 fail\n") != std::string::npos);
+  CHECK(last_line(part) == "part: 2 of 6 cases were judged");
 }
 
 TEST_CASE("validate: figures of every verdict are counted, and a known miss neither fails nor holds") {
@@ -158,7 +160,9 @@ TEST_CASE("validate: --csv has a row a case, and --sample holds a part of the bu
   REQUIRE(rows);
   CHECK(rows->size() == 6);
   CHECK(rows->front().verdict == Verdict::within);
-  CHECK(validate({"--bundle", bundle, "--sample"}).out.find("6 cases") != std::string::npos);  // two strata of three cheap cases
+  const std::string sample = validate({"--bundle", bundle, "--sample"}).out;
+  CHECK(sample.find("6 cases") != std::string::npos);  // two strata of three cheap cases
+  CHECK(sample.find("part: ") == std::string::npos);   // and those are all
 }
 
 TEST_CASE("validate: the JSON has every case with its figures, and the page has them too; both alike each time") {
@@ -192,12 +196,8 @@ TEST_CASE("validate: a damaged default bundle, or one with a damaged list of kno
   const std::string text = bundle_text(1);
   folder.file("measured/a.json", text);
   const auto with_assets = [&] {
-    const char* before = std::getenv("TILESCOPE_ASSETS");
-    const std::string kept = before != nullptr ? before : "";
-    ::setenv("TILESCOPE_ASSETS", folder.path("").c_str(), 1);
-    const RunOutcome outcome = validate({"--quiet"});
-    kept.empty() ? ::unsetenv("TILESCOPE_ASSETS") : ::setenv("TILESCOPE_ASSETS", kept.c_str(), 1);
-    return outcome;
+    const AssetsFolder assets(folder.path(""));
+    return validate({"--quiet"});
   };
   CHECK(with_assets().code == 0);  // the only one
   for (const std::size_t length : {text.size() / 2, std::size_t{10}, std::size_t{0}}) {
@@ -223,11 +223,8 @@ TEST_CASE("validate: a damaged default bundle, or one with a damaged list of kno
 
 TEST_CASE("validate: without any bundle it is exit code 3 and a sentence that says how to get one") {
   const TemporaryFolder folder;
-  const char* before = std::getenv("TILESCOPE_ASSETS");
-  const std::string kept = before != nullptr ? before : "";
-  ::setenv("TILESCOPE_ASSETS", folder.path("").c_str(), 1);
+  const AssetsFolder assets(folder.path(""));
   const RunOutcome outcome = validate({});
-  kept.empty() ? ::unsetenv("TILESCOPE_ASSETS") : ::setenv("TILESCOPE_ASSETS", kept.c_str(), 1);
   CHECK(outcome.code == 3);
   CHECK(outcome.out == "");
   CHECK(outcome.err.find("tilescope measure --suite") != std::string::npos);

@@ -76,6 +76,12 @@ TEST_CASE("files: an empty, binary, missing, too large or special file is refuse
   CHECK(error(folder.file("empty", "")) == "it is empty");
   CHECK(error(folder.file("binary", std::string("a\0b", 3))) == "it is binary, not text");
   CHECK(error(folder.file("large", "12345"), 4) == "it is larger than 4 bytes");
+  const auto start = read_file_start(folder.file("start", "12345"), 3);
+  REQUIRE(start);
+  CHECK(start->bytes == "123");
+  CHECK(start->whole == 5);
+  CHECK(read_file_start(folder.file("short", "12"), 3)->bytes == "12");
+  CHECK_FALSE(read_file_start(folder.path("nothing"), 3));
   CHECK(error(folder.path("nothing")) == "there is no such file");
   CHECK(error(folder.path(".")) == "it is a folder");
   CHECK(error("/dev/zero") == "it is not a regular file");

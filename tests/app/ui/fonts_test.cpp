@@ -1,6 +1,5 @@
 // Fonts: every character that the program can show has a glyph in every font.
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -11,6 +10,7 @@
 #include "sim/programs/tile_program.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/ui/baked_fonts.h"
+#include "tests/environment_variable.h"
 #include "tests/skip.h"
 
 using namespace tilescope;
@@ -134,9 +134,7 @@ TEST_CASE("fonts: broken UTF-8 becomes a replacement character, never a crash") 
 
 TEST_CASE("fonts: without font files, Latin letters replace Greek ones") {
   const TemporaryFolder folder;
-  const char* const before = std::getenv("FONTCONFIG_FILE");
-  const std::string kept = before != nullptr ? before : "";
-  ::setenv("FONTCONFIG_FILE", folder.file("none.conf", "<fontconfig></fontconfig>").c_str(), 1);
+  const EnvironmentVariable none("FONTCONFIG_FILE", folder.file("none.conf", "<fontconfig></fontconfig>"));
   {
     const BakedFonts fonts;
     CHECK(fonts.library.built_in());
@@ -158,5 +156,4 @@ TEST_CASE("fonts: without font files, Latin letters replace Greek ones") {
     same(U'₃', '3');
     same(U'→', '>');
   }
-  before != nullptr ? ::setenv("FONTCONFIG_FILE", kept.c_str(), 1) : ::unsetenv("FONTCONFIG_FILE");
 }

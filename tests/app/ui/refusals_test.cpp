@@ -26,6 +26,7 @@
 #include "sim/masks/mask_choice.h"
 #include "tests/app/cli/run_program.h"
 #include "tests/app/model/session/opened_session.h"
+#include "tests/environment_variable.h"
 
 using namespace tilescope;
 
@@ -247,9 +248,10 @@ TEST_CASE("refusals in Korean: an export answers in the language of the window t
   const auto refusal = [] { return run_program({"simulate", "--preset", "causall"}).err; };
   const std::string english = refusal();
   CHECK(english.find("unknown name 'causall'") != std::string::npos);
-  ::setenv("TILESCOPE_LANGUAGE", "ko", 1);
-  const std::string korean = refusal();
-  ::unsetenv("TILESCOPE_LANGUAGE");
+  const std::string korean = [&] {
+    const EnvironmentVariable language("TILESCOPE_LANGUAGE", "ko");
+    return refusal();
+  }();
   CHECK(korean.find("causall") != std::string::npos);
   CHECK(is_korean(korean));
   CHECK(refusal() == english);

@@ -10,26 +10,11 @@
 
 #include "app/ui/settings.h"
 #include "tests/app/temporary_folder.h"
+#include "tests/environment_variable.h"
 
 using namespace tilescope;
 
 namespace {
-
-/// Sets an environment variable for the life of the object.
-class Environment {
- public:
-  Environment(const char* name, const std::string& value) : name_(name) {
-    if (const char* before = std::getenv(name)) before_ = before;
-    ::setenv(name, value.c_str(), 1);
-  }
-  ~Environment() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 Settings unusual() {
   Settings settings;
@@ -61,7 +46,7 @@ TEST_CASE("settings: format and parse round-trip") {
 
 TEST_CASE("settings: saved settings are loaded by the next run") {
   const TemporaryFolder folder;
-  const Environment config("XDG_CONFIG_HOME", folder.path("config"));
+  const EnvironmentVariable config("XDG_CONFIG_HOME", folder.path("config"));
   CHECK(load_settings() == Settings{});
   REQUIRE(save_settings(unusual()));
   CHECK(load_settings() == unusual());
@@ -78,7 +63,7 @@ TEST_CASE("settings: an invalid value keeps its default, the others apply") {
 
 TEST_CASE("settings: a corrupt file gives the defaults") {
   const TemporaryFolder folder;
-  const Environment config("XDG_CONFIG_HOME", folder.path("config"));
+  const EnvironmentVariable config("XDG_CONFIG_HOME", folder.path("config"));
   std::filesystem::create_directories(folder.path("config/tilescope"));
   const std::string path = folder.path("config/tilescope/settings.toml");
   for (const std::string& rubbish : {std::string("[[[["), std::string("\0\1\2binary", 9), std::string(), std::string(5000, '[')}) {
@@ -106,14 +91,14 @@ TEST_CASE("settings: random bytes never crash the parser") {
 TEST_CASE("settings: an unwritable folder is not an error") {
   const TemporaryFolder folder;
   const std::string blocked = folder.file("blocked", "a file where a folder should be");
-  const Environment config("XDG_CONFIG_HOME", blocked);
+  const EnvironmentVariable config("XDG_CONFIG_HOME", blocked);
   CHECK_FALSE(save_settings(unusual()));
   CHECK(load_settings() == Settings{});
 }
 
 TEST_CASE("settings: a relative XDG_CONFIG_HOME is ignored, as its rules say") {
-  const Environment config("XDG_CONFIG_HOME", "somewhere/relative");
-  const Environment home("HOME", "/nonexistent-home");
+  const EnvironmentVariable config("XDG_CONFIG_HOME", "somewhere/relative");
+  const EnvironmentVariable home("HOME", "/nonexistent-home");
   CHECK(settings_path() == std::filesystem::path("/nonexistent-home/.config/tilescope/settings.toml"));
 }
 

@@ -114,6 +114,8 @@ TEST_CASE("ladder panel: says of which problem its figures are, and what a chang
   causal.causal = true;
   const View view = ladder_view(opened.after(SetProblem{causal, "causal"}));
   CHECK(contains(ladder_text(screen, view), "fp16, causal."));
+  // This rung is no program of the table by itself.
+  CHECK(program_summary(**find_program("flash3"), causal).ends_with(" Here: Hopper 1, longest first."));
   CHECK(contains(ladder_text(screen, ladder_view(opened.after(SetRung{"hopper_causal"}))), "vs base"));
 }
 
@@ -211,6 +213,21 @@ TEST_CASE("ladder panel: a recording of FlashAttention-3 itself goes before that
   CHECK(find_case(known, gpu, "hopper_wgmma", problem) == &bundle->bundle.cases[0]);
   bundle->bundle.cases.pop_back();
   CHECK(find_case(known, gpu, "flash3", problem) == &bundle->bundle.cases[0]);
+}
+
+TEST_CASE("ladder panel: predicted rates have the error of recorded runs beside them") {
+  Session::Start start = h200_start({.heads = 16, .kv_heads = 16, .seq_q = 4096, .seq_kv = 4096, .head_dim = 128});
+  start.measurements = load_measurements_of("h200");
+  start.center = CenterView::ladder;
+  Opened opened(std::move(start));
+  PanelScreen screen({1600, 900});
+  const View view = ladder_view(opened.view());
+  const LadderStudy& study = *view.studies->ladder;
+  SimulationRequest request = study.of;
+  request.algorithm = "flash2";
+  const auto errors = time_errors_of(*view.measured.known, predicted(request, *study.rungs.front().outcome));
+  REQUIRE(errors);
+  CHECK(contains(ladder_text(screen, view), " ±" + format_percent(errors->mean)));
 }
 
 TEST_CASE("ladder panel: arrows choose the rung, and Shift with them scrolls its code") {

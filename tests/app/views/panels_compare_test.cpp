@@ -129,6 +129,11 @@ TEST_CASE("compare view: the headline has the error of the ratio, or says that i
   const RunComparison comparison = compare_runs(first, second);
   const std::string finding = compare_sheet(comparison, known).finding;
   CHECK(finding.find(fmt::format(" (±{}): ", format_percent(errors->mean))) != std::string::npos);
+  for (const auto& simulation : {first, second}) {
+    const auto of_time = time_errors_of(known, predicted(*simulation));
+    REQUIRE(of_time);
+    CHECK(finding.find(fmt::format("{} ±{}", format_time(simulation->time), format_percent(of_time->mean))) != std::string::npos);
+  }
   CHECK(compare_sheet(comparison).finding.find('(') == std::string::npos);
   // Nothing is recorded of two tiles of one program.
   SimulationRequest other = second->request;

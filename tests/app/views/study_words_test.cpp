@@ -98,6 +98,11 @@ TEST_CASE("roofline: a sentence has one figure of its ceiling, and the busy time
   CHECK(text.find("Closest ceiling: tensor cores (") != std::string::npos);
   CHECK(text.find("% reached). Tensor cores busy " + format_percent(busy) + " of the SM time with a block") != std::string::npos);
   CHECK(text.find("useful") == std::string::npos);
+  // The headline is that of the run, and the rest says what it is.
+  const NextLimit* const limit = view.studies->limit.get();
+  const Simulation& timed = timed_run(view);
+  CHECK(text.starts_with(bottleneck_text(timed.bound, timed.sms, limit) + idle_text(timed.bound, timed.sms) + ". "));
+  CHECK(text.find("Closest ceiling of each launch.") != std::string::npos);
 }
 
 /// Sums what a sentence writes as a sum: "S 4.10 kB + Q 2.05 kB − 859 B".
@@ -171,9 +176,9 @@ TEST_CASE("roofline: a launch that FP32 units limit says so beside its closest c
   CAPTURE(text);
   const LaunchResult& softmax = timed_run(view).launches[1];
   const std::string busy = format_percent(softmax.utilisation[static_cast<std::size_t>(Bound::fp32)]);
-  CHECK(text.find("What limits it has no line here: FP32 units, busy " + busy) != std::string::npos);
+  CHECK(text.find("Busier, and without a line here: FP32 units (" + busy + ")") != std::string::npos);
   // The other launches wait for HBM, and the run does too.
-  CHECK(text.find("What limits it") == text.rfind("What limits it"));
+  CHECK(text.find("Busier, and") == text.rfind("Busier, and"));
   CHECK(text.find("Bottleneck: FP32 units") == std::string::npos);
 
   start.request.gpu.hbm_bytes_per_second = 16e9;
@@ -227,8 +232,10 @@ TEST_CASE("what if: the best row that the headline names is the shortest of all 
   studies->limit = limit;
   view.studies = studies.get();
   PanelScreen screen({3000, 900});
+  studies->errors = std::make_shared<PredictionErrors>(PredictionErrors{.time = FigureErrors{.runs = 3, .mean = 0.057}});
   const TextRecording recording;
   screen.frame(view, draw_what_if_panel);
+  CHECK(recording.text().find(" ±5.7 %. ") != std::string::npos);  // beside the time of the headline
   CHECK(recording.text().find("Best: No bottleneck: tensor cores infinitely fast (100× faster)") != std::string::npos);
 }
 

@@ -531,6 +531,12 @@ TEST_CASE("simulate: tensors that do not fit HBM are an error with both sizes an
   CHECK(sentence.find("use a smaller batch, heads or seq") != std::string::npos);
 }
 
+TEST_CASE("simulate: where the user made HBM too small, the refusal advises a larger one") {
+  SimulationRequest request = request_for("flash2", toy_gpu(), AttentionProblem{});
+  REQUIRE(set_spec_value(request.gpu, "hbm.capacity_bytes=10"));
+  CHECK_MESSAGE(error_of(request).ends_with("toy has 10 B, as set: use a larger hbm.capacity_bytes"), error_of(request));
+}
+
 TEST_CASE("simulate: pages too long for HBM are what the refusal names, and the size that it advises runs") {
   AttentionProblem problem;
   problem.batch = 64;

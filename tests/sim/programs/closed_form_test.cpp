@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -52,6 +53,27 @@ TEST_CASE("closed form: flash1 on the textbook GPU makes the paper's (2 + 3 ⌈N
     const ClosedForm form = formula_of("flash1", p, tile, gpu);
     const std::int64_t loops = ceil_div(p.seq_kv, tile.block_kv);
     CHECK(elements_both_ways(form, {tensors::q, tensors::k, tensors::v, tensors::o}) == (2 + 3 * loops) * 2048 * d + 2048 * d);
+  }
+}
+
+TEST_CASE("closed form: bytes of a row statistic are its plain formula, or the formula says that they are in sectors") {
+  // Each of the three groups of hopper_ping_pong stores 64 rows of its own.
+  for (const auto& [id, tile] :
+       {std::pair{"flash2", TileShape{64, 64}}, {"flex", TileShape{64, 64}}, {"hopper_ping_pong", TileShape{192, 128}}}) {
+    const GpuSpec gpu = h200_gpu();
+    for (const std::int64_t rows : {64, 100, 125, 200}) {
+      CAPTURE(id);
+      CAPTURE(rows);
+      AttentionProblem p = formula_problem(rows, 64);
+      p.batch = 2;
+      p.heads = p.kv_heads = 3;
+      const ClosedForm form = formula_of(id, p, tile, gpu);
+      const auto term = std::ranges::find_if(form.terms, [](const ClosedFormTerm& each) { return each.tensor == tensors::lse; });
+      REQUIRE(term != form.terms.end());
+      const bool plain = term->bytes.value == p.batch * p.heads * rows * 4;
+      CHECK(plain == (rows % 8 == 0));
+      CHECK(term->formula == (plain ? "B·Hq·Nq·4" : "B·Hq·Nq·4, in sectors"));
+    }
   }
 }
 

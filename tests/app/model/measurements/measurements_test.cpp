@@ -2,41 +2,23 @@
 #include "app/model/measurements/measurements.h"
 #include "app/ui/say.h"
 
-#include <cstdlib>
-
 #include <doctest/doctest.h>
 
 #include "app/model/measurements/validation_run.h"
 #include "kernels/measure/bundle.h"
 #include "kernels/measure/probe_json.h"
 #include "tests/app/temporary_folder.h"
+#include "tests/environment_variable.h"
 #include "tests/sim/test_gpus.h"
 #include "tests/synthetic_measurements.h"
 
 using namespace tilescope;
 
-namespace {
-
-/// TILESCOPE_ASSETS for as long as this lives.
-class Assets {
- public:
-  explicit Assets(const std::string& path) {
-    if (const char* now = std::getenv("TILESCOPE_ASSETS")) before_ = now;
-    ::setenv("TILESCOPE_ASSETS", path.c_str(), 1);
-  }
-  ~Assets() { before_.empty() ? ::unsetenv("TILESCOPE_ASSETS") : ::setenv("TILESCOPE_ASSETS", before_.c_str(), 1); }
-  Assets(const Assets&) = delete;
-  Assets& operator=(const Assets&) = delete;
-
- private:
-  std::string before_;
-};
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("measurements: recorded bundles are found, other files ignored, a broken one reported") {
   const TemporaryFolder folder;
-  const Assets assets(folder.path(""));
+  const AssetsFolder assets(folder.path(""));
   CHECK(load_measurements().bundles.empty());
   std::filesystem::create_directory(folder.path("measured"));
   folder.file("measured/toy.json", to_json(synthetic_bundle(toy_gpu())));
@@ -57,7 +39,7 @@ TEST_CASE("measurements: recorded bundles are found, other files ignored, a brok
 
 TEST_CASE("measurements: unreadable samples are reported with their file") {
   const TemporaryFolder folder;
-  const Assets assets(folder.path(""));
+  const AssetsFolder assets(folder.path(""));
   std::filesystem::create_directory(folder.path("measured"));
   folder.file("measured/toy-hbm.json", "{\"schema\": \"tilescope.bandwidth/1\"}");
   const Measurements broken = load_measurements();
@@ -120,7 +102,7 @@ TEST_CASE("measurements: a case matches only the same kernel, problem, tile and 
 
 TEST_CASE("measurements: probes lie next to the bundles and match by the same rule") {
   const TemporaryFolder folder;
-  const Assets assets(folder.path(""));
+  const AssetsFolder assets(folder.path(""));
   std::filesystem::create_directory(folder.path("measured"));
   ProbeResult probe;  // synthetic: no kernel recorded this
   probe.kernel = "flash2";

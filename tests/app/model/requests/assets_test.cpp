@@ -3,33 +3,15 @@
 #include "app/platform/asset_files.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include <doctest/doctest.h>
 
 #include "tests/app/temporary_folder.h"
+#include "tests/environment_variable.h"
 
 namespace tilescope {
 
 namespace {
-
-/// Sets TILESCOPE_ASSETS for the length of a test.
-class AssetsVariable {
- public:
-  explicit AssetsVariable(const std::string& value) {
-    if (const char* before = std::getenv("TILESCOPE_ASSETS")) before_ = before;
-    ::setenv("TILESCOPE_ASSETS", value.c_str(), 1);
-  }
-  ~AssetsVariable() {
-    if (before_.empty())
-      ::unsetenv("TILESCOPE_ASSETS");
-    else
-      ::setenv("TILESCOPE_ASSETS", before_.c_str(), 1);
-  }
-
- private:
-  std::string before_;
-};
 
 std::string source_assets() {
   return std::string(TILESCOPE_SOURCE_DIR) + "/assets";
@@ -38,7 +20,7 @@ std::string source_assets() {
 }  // namespace
 
 TEST_CASE("assets: TILESCOPE_ASSETS, if set, is the only folder searched") {
-  const AssetsVariable variable(source_assets());
+  const AssetsFolder assets(source_assets());
   CHECK(asset_folders() == std::vector<std::filesystem::path>{source_assets()});
   REQUIRE(find_asset("gpus/toy.toml"));
   CHECK(*find_asset("gpus/toy.toml") == source_assets() + "/gpus/toy.toml");
@@ -55,7 +37,7 @@ TEST_CASE("assets: TILESCOPE_ASSETS, if set, is the only folder searched") {
 }
 
 TEST_CASE("assets: without the variable, the executable's folders and the install prefix are searched") {
-  const AssetsVariable variable("");
+  const AssetsFolder assets("");
   const auto folders = asset_folders();
   const auto executable = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   CHECK(std::find(folders.begin(), folders.end(), executable / "assets") != folders.end());
@@ -66,7 +48,7 @@ TEST_CASE("assets: without the variable, the executable's folders and the instal
 
 TEST_CASE("assets: missing assets give exit code 3, with the searched folders and the way out") {
   const TemporaryFolder folder;
-  const AssetsVariable variable(folder.path("nowhere"));
+  const AssetsFolder assets(folder.path("nowhere"));
   const auto gpu = load_gpu("toy");
   REQUIRE_FALSE(gpu);
   CHECK(gpu.error().kind == Error::Kind::machine_lacks);
@@ -76,7 +58,7 @@ TEST_CASE("assets: missing assets give exit code 3, with the searched folders an
 }
 
 TEST_CASE("assets: a GPU is an asset's name or a user's file") {
-  const AssetsVariable variable(source_assets());
+  const AssetsFolder assets(source_assets());
   const TemporaryFolder folder;
   CHECK(load_gpu("h20").error().sentence == "unknown GPU 'h20': did you mean h200?");
   CHECK(load_gpu("voodoo").error().sentence.text().find("unknown GPU 'voodoo': there are toy, textbook, a100") == 0);

@@ -44,6 +44,26 @@ TEST_CASE("session: every program of the table opens, steps and races") {
   }
 }
 
+TEST_CASE("session: a first step that the run does not have is said, and the last one shows") {
+  Session::Start start = opening_start();
+  start.step = 99999;
+  Opened opened(start);
+  const SessionView view = opened.view();
+  CHECK(view.lane().step == view.lane().step_count);
+  REQUIRE(view.workspace->refused() != nullptr);
+  CHECK(view.workspace->refused()->sentence.text().starts_with("there is no step 99999: this run has steps 0 to "));
+  start.step = 3;
+  CHECK(Opened(start).view().workspace->refused() == nullptr);
+}
+
+TEST_CASE("session: what the last window left and cannot be read is said beside the first run") {
+  Session::Start start = opening_start();
+  start.notice = Sentence("window.toml is binary");
+  Opened opened(start);
+  REQUIRE(opened.view().workspace->message.has_value());
+  CHECK(opened.view().workspace->message->error.sentence == "window.toml is binary");
+}
+
 TEST_CASE("session: equal commands without time passing give equal views") {
   Opened first, second;
   for (Opened* one : {&first, &second}) {

@@ -319,11 +319,12 @@ TEST_CASE("plot: axes contain their values, ticks are round and inside") {
 }
 
 TEST_CASE("causes: every stall is traced back to a first cause") {
-  for (const char* algorithm : {"standard", "flash1", "flash2"}) {
+  for (const char* algorithm : {"standard", "flash1", "flash2", "hopper_ping_pong"}) {
     SimulationRequest request;
     request.algorithm = algorithm;
-    request.gpu = *load_gpu("toy");
+    request.gpu = *load_gpu(algorithm == std::string_view("hopper_ping_pong") ? "h100" : "toy");
     request.problem = {.heads = 4, .seq_q = 128, .seq_kv = 128, .head_dim = 16};
+    if (request.gpu.id == "h100") request.problem = {.heads = 4, .kv_heads = 4, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
     const auto simulation = *simulate(request);
     const TimelineData data = make_timeline(*simulation, std::make_shared<const StepIndex>(make_step_index(*simulation, 0)));
     const auto intervals = simulation->trace->intervals(0);
@@ -333,6 +334,7 @@ TEST_CASE("causes: every stall is traced back to a first cause") {
       const auto chain = cause_chain(*simulation, data, i);
       REQUIRE_FALSE(chain.empty());
       CHECK(chain.front().interval == i);
+      for (const CauseLink& link : chain) CHECK((link.name != "none" && !link.name.empty()));
       for (std::size_t link = 1; link < chain.size(); ++link) {
         CHECK(chain[link].interval < chain[link - 1].interval);  // by start: never forward in time
         CHECK_FALSE(chain[link].why.empty());
