@@ -608,6 +608,7 @@ TEST_CASE("lesson 23: beside a sweep its programs are in a list, and the curves 
   CAPTURE(beside);
   CHECK(beside.find("deterministic") == std::string::npos);  // a program that is not swept
   opened.after(CloseLesson{});
+  opened.after(SetAlgorithm{"flash2_backward"});
   opened.after(SetCenter{CenterView::sweep});
   opened.session.finish();
   CHECK(text_of(screen, opened.session, &draw_sweep_panel).find("deterministic") != std::string::npos);
