@@ -165,8 +165,9 @@ using enum FlagShape;
 constexpr std::array flags = {
     FlagInfo{"--open", "LINK|FILE", "Problem", "a state of the window by its link, or a file with one; other flags override it",
              value, opens},
-    FlagInfo{"--algorithm", "ID", "Problem", "program to run [{default}]; listed below", value, problem, "", "",
-             "programs to compare, separated by commas [{buttons}; with a mask {masks} too{hopper}]; listed below"},
+    FlagInfo{"--algorithm", "ID", "Problem",
+             "program to run [{default}; {masks} with --mask, --preset, --score or --page-size]; listed below", value, problem, "",
+             "", "programs to compare, separated by commas [{buttons}; with a mask {masks} too{hopper}]; listed below"},
     FlagInfo{"--batch", "B", "Problem", "batch size [1]", value, problem},
     FlagInfo{"--heads", "H", "Problem", "query heads [1]", value, problem},
     FlagInfo{"--kv-heads", "H", "Problem", "key and value heads, shared evenly by the query heads [--heads]", value, problem},

@@ -250,18 +250,19 @@ Result<Request> make_request(const CommandLine& line) {
 Result<CommandLine> open_base(CommandLine line) {
   if (line.open.empty() && line.deck.empty()) return line;
   if (!line.open.empty() && !line.deck.empty()) return Error{"--open and --deck each say what to begin with: give one of them"};
+  std::optional<LessonList> lessons;  // read for the first page of one
+  const FindLesson find_lesson = [&](const std::string& lesson) {
+    if (!lessons) lessons = load_lesson_list();
+    return named_lesson(*lessons, lesson, "en");
+  };
   if (line.deck.empty()) {
-    const Result<WindowState> state = state_from(line.open);
+    const Result<WindowState> state = state_from(line.open, find_lesson);
     if (!state) return refuse("--open: {}", state.error().sentence);
     return on_top_of(*state, line);
   }
   const auto text = read_text_file(line.deck);
   if (!text) return text.error();
-  std::optional<LessonList> lessons;  // read for the first page of one
-  Result<Deck> deck = parse_deck(*text, line.deck, [&](const std::string& lesson) {
-    if (!lessons) lessons = load_lesson_list();
-    return page_count(*lessons, lesson, "en");
-  });
+  Result<Deck> deck = parse_deck(*text, line.deck, find_lesson);
   if (!deck) return deck.error();
   const int scene = line.scene.value_or(1), count = static_cast<int>(deck->scenes.size());
   if (scene > std::max(count, 1))

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "sim/analysis/format.h"
 
@@ -28,28 +29,6 @@ std::string tick_text(const PlotAxis& axis, double value) {
   return axis.format != nullptr ? axis.format(value) : format_value(value);
 }
 
-/// Returns powers of the base, with 2 and 5 between them if there is room.
-std::vector<PlotTick> log_ticks(const PlotAxis& axis, int most) {
-  std::vector<PlotTick> ticks;
-  const double base = axis.base, log_base = std::log(base);
-  const int first = static_cast<int>(std::ceil(std::log(axis.low) / log_base - 1e-9));
-  const int last = static_cast<int>(std::floor(std::log(axis.high) / log_base + 1e-9));
-  const int powers = last - first + 1;
-  const int stride = std::max(1, (powers + most - 1) / std::max(1, most));
-  const bool between = axis.base == 10 && powers * 3 <= most;
-  for (int power = first - 1; power <= last; ++power) {
-    const double value = std::pow(base, power);
-    if (power >= first) ticks.push_back({value, (power - first) % stride == 0 ? tick_text(axis, value) : std::string()});
-    if (axis.base != 10 || powers > 8) continue;
-    for (int part = 2; part <= 9; ++part) {
-      const double minor = value * part;
-      if (minor < axis.low || minor > axis.high) continue;
-      ticks.push_back({minor, between && (part == 2 || part == 5) ? tick_text(axis, minor) : std::string()});
-    }
-  }
-  return ticks;
-}
-
 std::vector<PlotTick> linear_ticks(const PlotAxis& axis, int most) {
   const double raw = (axis.high - axis.low) / std::max(1, most);
   const double power = std::pow(10, std::floor(std::log10(raw)));
@@ -63,6 +42,50 @@ std::vector<PlotTick> linear_ticks(const PlotAxis& axis, int most) {
   // + 0.0: the first tick of an axis from 0 is no −0.
   for (double i = std::ceil(axis.low / step - 1e-9) + 0.0; i * step <= axis.high * (1 + 1e-12) + step * 1e-9; ++i)
     ticks.push_back({i * step, tick_text(axis, i * step)});
+  return ticks;
+}
+
+/// Returns powers of the base. Those of ten have 2 and 5 between them if there is room, and more where the axis is so short that
+/// one could read no scale off it.
+std::vector<PlotTick> log_ticks(const PlotAxis& axis, int most) {
+  constexpr std::array most_parts = {1, 2, 5, 3, 4, 6, 8};  // of a power, those that are labelled first before the others
+  std::vector<PlotTick> ticks;
+  const double base = axis.base, log_base = std::log(base);
+  const int first = static_cast<int>(std::ceil(std::log(axis.low) / log_base - 1e-9));
+  const int last = static_cast<int>(std::floor(std::log(axis.high) / log_base + 1e-9));
+  const int powers = last - first + 1;
+  constexpr int least_labels = 3;  // from which on one sees how an axis is divided
+  const int stride = std::clamp((powers + most - 1) / std::max(1, most), 1, std::max(1, (powers - 1) / (least_labels - 1)));
+  const auto labels_at = [&](std::span<const int> parts) {
+    int count = 0;
+    for (int power = first - 1; power <= last; ++power)
+      for (const int part : parts) {
+        const double value = std::pow(base, power) * part;
+        count += value >= axis.low && value <= axis.high ? 1 : 0;
+      }
+    return count;
+  };
+  std::span<const int> labelled = std::span(most_parts).first(powers * 3 <= most ? 3 : 1);
+  if (axis.base == 10) {
+    while (labels_at(labelled) < least_labels && labelled.size() < most_parts.size())
+      labelled = std::span(most_parts).first(labelled.size() < 3 ? 3 : most_parts.size());
+    if (labels_at(labelled) < least_labels) {
+      constexpr int enough = 12;  // steps are at most two and a half times as long as asked for
+      int wanted = std::max(most, least_labels);
+      while (wanted < enough && linear_ticks(axis, wanted).size() < least_labels) ++wanted;
+      return linear_ticks(axis, wanted);
+    }
+  }
+  for (int power = first - 1; power <= last; ++power) {
+    const double value = std::pow(base, power);
+    if (power >= first) ticks.push_back({value, (power - first) % stride == 0 ? tick_text(axis, value) : std::string()});
+    if (axis.base != 10 || powers > 8) continue;
+    for (int part = 2; part <= 9; ++part) {
+      const double minor = value * part;
+      if (minor < axis.low || minor > axis.high) continue;
+      ticks.push_back({minor, std::ranges::find(labelled, part) != labelled.end() ? tick_text(axis, minor) : std::string()});
+    }
+  }
   return ticks;
 }
 

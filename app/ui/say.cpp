@@ -11,9 +11,10 @@ namespace tilescope {
 namespace {
 
 /// Units written by sim/analysis/format.h; a prefix alone shortens a count.
-constexpr std::array<std::string_view, 25> units = {
-    "B",  "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB",   "TiB",    "GB/s",    "B/cycle",   "ns", "µs",
-    "ms", "s",  "%",  "k",  "M",  "G",   "T",   "bytes", "cycles", "threads", "registers", "SMs"};
+constexpr std::array<std::string_view, 35> units = {
+    "B",     "kB",    "MB",    "GB",      "TB",  "KiB", "MiB",   "GiB",    "TiB",     "GB/s",      "TB/s",  "B/cycle",
+    "ns",    "µs",    "ms",    "s",       "%",   "k",   "M",     "G",      "T",       "FLOP",      "kFLOP", "MFLOP",
+    "GFLOP", "TFLOP", "PFLOP", "TFLOP/s", "MHz", "GHz", "bytes", "cycles", "threads", "registers", "SMs"};
 
 /// How a word ends: it decides which particle follows.
 enum class Ending { unknown, vowel, rieul, consonant };
@@ -148,15 +149,18 @@ std::string with_particles(std::string text) {
   return text;
 }
 
+bool joins_unit(std::string_view text, std::size_t blank) {
+  const bool after_digit = blank > 0 && text[blank - 1] >= '0' && text[blank - 1] <= '9';
+  return after_digit && begins_with_unit(text.substr(blank + 1));
+}
+
 std::string with_units_kept(std::string_view sentence) {
   std::string out;
-  for (std::size_t i = 0; i < sentence.size(); ++i) {
-    const bool after_digit = i > 0 && sentence[i - 1] >= '0' && sentence[i - 1] <= '9';
-    if (sentence[i] == ' ' && after_digit && begins_with_unit(sentence.substr(i + 1)))
+  for (std::size_t i = 0; i < sentence.size(); ++i)
+    if (sentence[i] == ' ' && joins_unit(sentence, i))
       out += "\u00A0";
     else
       out += sentence[i];
-  }
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,8 @@ const char* control_name(Setting setting);
 /// Puts a refusal of the model into the window's words and language.
 std::string say(const Sentence& sentence);
 
+/// Whether the blank at `blank` stands between a number and its unit.
+bool joins_unit(std::string_view text, std::size_t blank);
 /// Replaces the blank between a number and its unit by U+00A0, so that no line breaks there.
 std::string with_units_kept(std::string_view sentence);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cfloat>
+#include <utility>
 
 #include <imgui_internal.h>
 
@@ -41,6 +42,20 @@ std::size_t character_at(const ImFont* font, float size, std::string_view line, 
   return std::min(static_cast<std::size_t>(rest - line.data()), line.size() - 1);
 }
 
+/// The rectangle of a text's lines, as far as the window that is drawn to shows them.
+std::pair<ImVec2, ImVec2> shown_part(ImVec2 at, const ImFont* font, float size, std::string_view text) {
+  ImVec2 max = at;
+  for (std::string_view rest = text; !rest.empty(); max.y += size) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    max.x = std::max(max.x, at.x + width_of(font, size, line));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+  }
+  const ImGuiContext* context = ImGui::GetCurrentContext();
+  if (context == nullptr || context->CurrentWindow == nullptr) return {at, max};
+  const ImRect& clip = context->CurrentWindow->ClipRect;
+  return {{std::max(at.x, clip.Min.x), std::max(at.y, clip.Min.y)}, {std::min(max.x, clip.Max.x), std::min(max.y, clip.Max.y)}};
+}
+
 /// Keeps a text where the mouse is on it, and on the window that it is in.
 void note_under_mouse(ImVec2 at, const ImFont* font, float size, std::string_view text) {
   const ImGuiContext* context = ImGui::GetCurrentContext();
@@ -77,7 +92,8 @@ void record_text(ImVec2 at, const ImFont* font, float size, std::string_view tex
   note_under_mouse(at, font, size, text);
   TextRecording* const active = recording();
   if (active == nullptr) return;
-  active->pieces_.push_back({at, size, on_one_line(text)});
+  const auto [min, max] = shown_part(at, font, size, text);
+  active->pieces_.push_back({at, size, on_one_line(text), min, max});
 }
 
 void record_cut(std::string_view text) {
@@ -92,6 +108,20 @@ void record_more_text(ImVec2 at, const ImFont* font, float size, std::string_vie
   std::string& line = active->pieces_.back().text;
   line += between;
   line += on_one_line(text);
+  active->pieces_.back().max.x = std::max(active->pieces_.back().max.x, shown_part(at, font, size, text).second.x);
+}
+
+std::vector<std::string> TextRecording::overlapping() const {
+  constexpr float least_width = 2, least_part = 0.3F;  // of a line's height: letters rarely fill it
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < pieces_.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const Piece &a = pieces_[i], &b = pieces_[j];
+      const float wide = std::min(a.max.x, b.max.x) - std::max(a.min.x, b.min.x);
+      const float high = std::min(a.max.y, b.max.y) - std::max(a.min.y, b.min.y);
+      if (wide > least_width && high > least_part * std::min(a.height, b.height)) out.push_back(b.text + " | " + a.text);
+    }
+  return out;
 }
 
 std::optional<TextAt> text_under_mouse() {

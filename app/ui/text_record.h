@@ -24,6 +24,8 @@ class TextRecording {
   std::string text() const;
   /// Lines that were shortened, or that reach beyond the right edge of what is drawn.
   const std::vector<std::string>& cut() const { return cut_; }
+  /// Pairs of texts that are drawn over each other, as "one | other".
+  std::vector<std::string> overlapping() const;
 
  private:
   friend void record_cut(std::string_view text);
@@ -33,6 +35,7 @@ class TextRecording {
     ImVec2 at;
     float height;
     std::string text;
+    ImVec2 min, max;  // of all its lines, as far as its window shows them
   };
   std::vector<Piece> pieces_;
   std::vector<std::string> cut_;

@@ -34,11 +34,13 @@ constexpr std::array<std::uint32_t, meaning_count> dark_tensors = {0x62C3F5, 0xF
 constexpr std::array<std::uint32_t, meaning_count> light_tensors = {0x3A8FCD, 0xF08200, 0x0DAE7A, 0xCE7BA8, 0x6A55C4, 0xBE3F18,
                                                                     0xA9AD2E, 0xB2BA38, 0x9FA31F, 0x939610, 0x8A5A2B, 0x75839B};
 
-/// A gradient wears the hue of what it is the gradient of, half way to the text.
+/// A gradient wears the hue of what it is the gradient of, half way to the text; the fp32 sum of one, part of the way to the
+/// ground.
 void fill_tensors(Theme& t, const std::array<std::uint32_t, meaning_count>& hues) {
   for (std::size_t i = 0; i < hues.size(); ++i) {
     t.tensor[i] = rgb(hues[i]);
     t.tensor[meaning_count + i] = mix(t.tensor[i], t.text, 0.5F);
+    t.tensor[2 * meaning_count + i] = mix(t.tensor[i], t.inset, 0.35F);
   }
 }
 

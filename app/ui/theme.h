@@ -25,8 +25,8 @@ struct Theme {
   ImU32 highlight = 0;                                 // the chosen row, the new maximum
   ImU32 good = 0, bad = 0;                             // within a bound, beyond it
   ImU32 link = 0;                                      // an idle link between two levels
-  std::array<ImU32, 2 * meaning_count> tensor{};       // fills, by Meaning, then those of gradients
-  std::array<ImU32, 2 * meaning_count> tensor_text{};  // the same hue with enough contrast for text on `panel`
+  std::array<ImU32, 3 * meaning_count> tensor{};       // fills, by Meaning, then those of gradients and of their sums
+  std::array<ImU32, 3 * meaning_count> tensor_text{};  // the same hue with enough contrast for text on `panel`
   std::array<ImU32, unit_count> unit{};                // timeline rows without a tensor
   std::array<ImU32, 13> wait{};                        // by WaitCause
 
@@ -53,7 +53,11 @@ struct Theme {
   ImU32 color(Meaning meaning) const { return tensor[static_cast<std::size_t>(meaning)]; }
   ImU32 text_color(Tensor t) const { return t ? tensor_text[hue(t)] : text_faint; }
   ImU32 text_color(Meaning meaning) const { return tensor_text[static_cast<std::size_t>(meaning)]; }
-  static std::size_t hue(Tensor t) { return static_cast<std::size_t>(t->meaning) + (t->gradient ? meaning_count : 0); }
+  static std::size_t hue(Tensor t) {
+    // A gradient of a type of its own is a sum to which blocks add: dQ_acc beside dQ.
+    const int kind = !t->gradient ? 0 : t->type ? 2 : 1;
+    return static_cast<std::size_t>(t->meaning) + static_cast<std::size_t>(kind * meaning_count);
+  }
 };
 
 /// Copies every font; used when only the colours change.

@@ -109,8 +109,8 @@ void draw_note(const Theme& theme, const Rect& beside, std::string_view sentence
   const float after = beside.max.x + gap, room_after = ImGui::GetMainViewport()->Size.x - gap - after;
   const float before = ImGui::GetWindowPos().x - gap;
   if (room_after >= least) return box_at(theme, {after, beside.min.y}, std::min(most, room_after), sentence);
-  const float needs = ImGui::CalcTextSize(sentence.data(), sentence.data() + sentence.size(), false, most - 3 * theme.padding).x +
-                      2 * ImGui::GetStyle().WindowPadding.x;
+  const float needs =
+      text_width(theme.ui, in_lines(theme.ui, sentence, most - 3 * theme.padding)) + 2 * ImGui::GetStyle().WindowPadding.x;
   if (before - gap >= most) return box_at(theme, {before - needs, beside.min.y}, most, sentence);
   box_at(theme, {std::max(gap, std::min(beside.min.x, after + room_after - most)), beside.max.y + 2 * theme.scale}, most, sentence);
 }

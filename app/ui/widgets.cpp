@@ -7,6 +7,7 @@
 #include <imgui_internal.h>
 
 #include "app/ui/panel_state.h"
+#include "app/ui/say.h"
 #include "app/ui/short_line.h"
 #include "app/ui/tab_stops.h"
 #include "app/ui/text_record.h"
@@ -54,27 +55,6 @@ ButtonLook button_look(const Theme& theme, bool on, bool hovered, bool held) {
   return {mix(theme.inset, theme.inset_border, lift), theme.text};
 }
 
-/// Breaks lines only at blanks; ImGui would also break after a decimal point.
-std::string broken_at_blanks(const ImFont* font, std::string_view text, float width) {
-  std::string out;
-  std::size_t line = 0;  // start of the last line of `out`
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
-    const std::string_view word = text.substr(0, end);
-    const bool first = out.size() == line;
-    if (!first && text_width(font, std::string_view(out).substr(line)) + text_width(font, " ") + text_width(font, word) > width) {
-      out += '\n';
-      line = out.size();
-    } else if (!first) {
-      out += ' ';
-    }
-    out += word;
-    if (end < text.size() && text[end] == '\n') out += '\n', line = out.size();
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
-}
-
 }  // namespace
 
 // --- text -------------------------------------------------------------------------------------------------------------------
@@ -90,9 +70,37 @@ std::string first_that_fits(const ImFont* font, float width, std::initializer_li
   return *(texts.end() - 1);
 }
 
+std::string in_lines(const ImFont* font, std::string_view text, float width) {
+  const float blank = text_width(font, " ");
+  std::string out;
+  bool at_start = true;  // of a line
+  float x = 0;
+  while (!text.empty()) {
+    std::size_t end = text.find_first_of(" \n");
+    while (end != std::string_view::npos && text[end] == ' ' && joins_unit(text, end)) end = text.find_first_of(" \n", end + 1);
+    end = std::min(end, text.size());
+    const std::string_view word = text.substr(0, end);
+    const float wide = text_width(font, word);
+    if (!at_start && x + blank + wide > width) {
+      out += '\n';
+      x = 0;
+    } else if (!at_start) {
+      out += ' ';
+      x += blank;
+    }
+    out += word;
+    x += wide;
+    at_start = end < text.size() && text[end] == '\n';
+    if (at_start) out += '\n', x = 0;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
 float wrapped_height(const ImFont* font, std::string_view text, float width) {
   if (text.empty()) return 0;
-  return const_cast<ImFont*>(font)->CalcTextSizeA(font->FontSize, FLT_MAX, width, text.data(), text.data() + text.size()).y;
+  const std::string lines = in_lines(font, text, width);
+  return const_cast<ImFont*>(font)->CalcTextSizeA(font->FontSize, FLT_MAX, width, lines.data(), lines.data() + lines.size()).y;
 }
 
 std::string elide(const ImFont* font, std::string_view text, float width) {
@@ -133,8 +141,9 @@ void draw_text(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, st
 }
 
 void draw_wrapped(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text, float width) {
-  record_text(at, font, font->FontSize, text);
-  list->AddText(font, font->FontSize, {snapped(at.x), snapped(at.y)}, color, text.data(), text.data() + text.size(), width);
+  const std::string lines = in_lines(font, text, width);
+  record_text(at, font, font->FontSize, lines);
+  list->AddText(font, font->FontSize, {snapped(at.x), snapped(at.y)}, color, lines.data(), lines.data() + lines.size(), width);
 }
 
 float draw_text_at(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text) {
@@ -161,9 +170,12 @@ void wrapped_text(ImFont* font, ImU32 color, std::string_view text) {
   const ImGuiWindow* window = ImGui::GetCurrentWindow();
   const bool wider = window->ContentSizeExplicit.x > 0;
   const float right = window->InnerRect.GetWidth() - window->WindowPadding.x;
-  const float width = wider ? right - ImGui::GetCursorPosX() : ImGui::GetContentRegionAvail().x;
-  ImGui::PushTextWrapPos(wider ? right : 0);
-  text_item(font, color, broken_at_blanks(font, text, width));
+  wrapped_text(font, color, text, wider ? right - ImGui::GetCursorPosX() : ImGui::GetContentRegionAvail().x);
+}
+
+void wrapped_text(ImFont* font, ImU32 color, std::string_view text, float width) {
+  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + width);
+  text_item(font, color, in_lines(font, text, width));
   ImGui::PopTextWrapPos();
 }
 
@@ -319,10 +331,9 @@ std::string shown_tooltip() {
 }
 
 void tooltip_text(const Theme& theme, std::string_view title, std::string_view body) {
-  ImGui::PushTextWrapPos(std::round(380 * theme.scale));
-  if (!title.empty()) text_item(body.empty() ? theme.ui : theme.ui_bold, theme.text, formula_text(title));
-  if (!body.empty()) text_item(theme.ui_small, theme.text_dim, formula_text(body));
-  ImGui::PopTextWrapPos();
+  const float width = std::round(380 * theme.scale) - ImGui::GetCursorPosX();
+  if (!title.empty()) wrapped_text(body.empty() ? theme.ui : theme.ui_bold, theme.text, formula_text(title), width);
+  if (!body.empty()) wrapped_text(theme.ui_small, theme.text_dim, formula_text(body), width);
 }
 
 void show_tooltip(const Theme& theme, std::string_view title, std::string_view body) {
@@ -404,9 +415,7 @@ void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std
                                      ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoSavedSettings |
                                      ImGuiWindowFlags_AlwaysAutoResize;
   ImGui::Begin(id, nullptr, quiet);
-  ImGui::PushTextWrapPos(width - 2 * theme.padding);
-  text_item(theme.ui, theme.text, sentence);
-  ImGui::PopTextWrapPos();
+  wrapped_text(theme.ui, theme.text, sentence, width - 2 * theme.padding - ImGui::GetCursorPosX());
   ImGui::End();
   ImGui::PopStyleColor();
 }

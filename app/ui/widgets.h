@@ -32,6 +32,9 @@ enum class Align { left, center, right };
 float text_width(const ImFont* font, std::string_view text);
 /// Returns the first of `texts`, long to short, that fits `width`, or the last.
 std::string first_that_fits(const ImFont* font, float width, std::initializer_list<std::string> texts);
+/// Returns `text` with its lines broken at `width`: only at blanks, and never between a number and its unit. ImGui alone would also
+/// break after a decimal point.
+std::string in_lines(const ImFont* font, std::string_view text, float width);
 /// Returns the height of `text` wrapped at `width`.
 float wrapped_height(const ImFont* font, std::string_view text, float width);
 /// Returns `text`, shortened with "…" to fit `width`. Never cuts a character.
@@ -48,8 +51,9 @@ float draw_more_text_at(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, 
 void draw_wrapped(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text, float width);
 /// Adds an ImGui text item.
 void text_item(ImFont* font, ImU32 color, std::string_view text);
-/// Adds an ImGui text item wrapped at the panel's edge.
+/// Adds an ImGui text item wrapped at the panel's edge, or at `width`.
 void wrapped_text(ImFont* font, ImU32 color, std::string_view text);
+void wrapped_text(ImFont* font, ImU32 color, std::string_view text, float width);
 
 // --- items ------------------------------------------------------------------------------------------------------------------
 

@@ -376,7 +376,8 @@ void AppFrame::draw_panel(const char* id, const Rect& rect, const View& view, Co
   if (panel == nullptr || rect.width() < 8 || rect.height() < 8) return;
   ImGui::SetCursorScreenPos(rect.min);
   ImGuiWindowFlags flags = ImGuiWindowFlags_NoNav;
-  const PanelContent& least = panel->least;
+  // Bars of a page's runs take any width; a table does not.
+  const PanelContent least = std::string_view(id) == "compare" && compares_page_runs(view) ? PanelContent{0, 0} : panel->least;
   const auto content = [&](float room, float points) {
     return points > 0 && room - 2 * theme_.padding < points * theme_.scale ? std::round(points * theme_.scale) : 0;
   };

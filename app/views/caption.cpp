@@ -1,7 +1,9 @@
 // One row in two halves, so that nothing moves from step to step: the run at the left, the step at the right.
 #include "app/views/caption.h"
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include <fmt/format.h>
 
@@ -21,12 +23,15 @@ bool one_row(const Theme& theme, float width) {
   return width >= one_row_from * theme.scale;
 }
 
+/// Draws `strong`, and beside it the first of the `rests` that fits: a caption is also read on paper, where no tooltip has the
+/// rest.
 void draw_half(const Rect& rect, const Theme& theme, const std::string& strong, const std::string& strong_reserve,
-               const std::string& rest) {
+               std::initializer_list<std::string> rests) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   draw_text(list, theme.ui_bold, rect, theme.text, strong);
   const float width = std::max(text_width(theme.ui_bold, strong), text_width(theme.ui_bold, strong_reserve));
-  draw_text(list, theme.ui, {{rect.min.x + width + std::round(16 * theme.scale), rect.min.y}, rect.max}, theme.text_dim, rest);
+  const Rect beside = {{rect.min.x + width + std::round(16 * theme.scale), rect.min.y}, rect.max};
+  draw_text(list, theme.ui, beside, theme.text_dim, first_that_fits(theme.ui, beside.width(), rests));
 }
 
 }  // namespace
@@ -84,10 +89,17 @@ void draw_caption(const Rect& rect, const View& view) {
     run.max.x = step.min.x - edge;
   }
   const Scene* const scene = view.lecture->shown();
-  const bool titled = scene != nullptr && !scene->title.empty();
-  draw_half(run, theme, titled ? scene->title : caption_run(view), "",
-            titled ? fmt::format("{}  {}", caption_run(view), caption_problem(view)) : caption_problem(view));
-  draw_half(step, theme, caption_step(view), reserve, caption_line(view));
+  const std::string of_run = caption_run(view), of_problem = caption_problem(view), of_line = caption_line(view);
+  if (scene != nullptr && !scene->title.empty()) {
+    // A long title has the whole row: the bar below the picture says the step.
+    const bool is_long = one_row(theme, rect.width()) && text_width(theme.ui_bold, scene->title) > run.width();
+    if (is_long) run.max.x = rect.max.x - edge;
+    draw_half(run, theme, scene->title, "", {fmt::format("{}  {}", of_run, of_problem), of_run, ""});
+    if (is_long) return;
+  } else {
+    draw_half(run, theme, of_run, "", {of_problem});
+  }
+  draw_half(step, theme, caption_step(view), reserve, {of_line});
 }
 
 }  // namespace tilescope

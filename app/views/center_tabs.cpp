@@ -143,7 +143,8 @@ void draw_center_tabs(const Rect& rect, float room, const View& view, Commands& 
   const float tabs = fits ? tabs_width(theme, titles) : tabs_width(theme, {titles[chosen]}) + text_width(theme.ui_small, " ▾");
   const float right = rect.min.x + theme.padding + tabs, bottom = top + std::round(20 * scale);
   // It is half of many answers.
-  if (!view.lesson.covers) draw_bound({{right + std::round(14 * scale), top}, {rect.max.x - view.theme->padding, bottom}}, view);
+  if (!view.lesson.locked && !view.lesson.covers)
+    draw_bound({{right + std::round(14 * scale), top}, {rect.max.x - view.theme->padding, bottom}}, view);
 }
 
 void draw_side_tabs(const Rect& rect, const View& view, Commands& commands) {

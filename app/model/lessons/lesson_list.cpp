@@ -106,10 +106,10 @@ Result<std::shared_ptr<const Lesson>> load_lesson(const LessonList& list, std::s
   return parse_lesson(*text, id.empty() ? path.stem().native() : id, path.native());
 }
 
-Result<std::size_t> page_count(const LessonList& list, std::string_view id_or_path, std::string_view language) {
+Result<NamedLesson> named_lesson(const LessonList& list, std::string_view id_or_path, std::string_view language) {
   const auto lesson = load_lesson(list, id_or_path, language);
   if (!lesson) return lesson.error();
-  return (*lesson)->pages.size();
+  return NamedLesson{id_or_path.ends_with(".md") ? std::string(id_or_path) : (*lesson)->id, (*lesson)->pages.size()};
 }
 
 std::optional<LessonAt> lesson_at(std::string_view text) {

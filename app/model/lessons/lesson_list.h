@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/model/lessons/lesson.h"
+#include "app/model/state/deck.h"
 
 namespace tilescope {
 
@@ -42,9 +43,9 @@ LessonList load_lesson_list();
 /// Errors  no such lesson (with the nearest); those of read_text_file() and parse_lesson().
 Result<std::shared_ptr<const Lesson>> load_lesson(const LessonList& list, std::string_view id_or_path, std::string_view language);
 
-/// Returns how many pages a lesson has.
+/// Returns the lesson that a deck's scene names as load_lesson() takes it. One that has a path keeps it as its name.
 /// Errors  those of load_lesson()
-Result<std::size_t> page_count(const LessonList& list, std::string_view id_or_path, std::string_view language);
+Result<NamedLesson> named_lesson(const LessonList& list, std::string_view id_or_path, std::string_view language);
 
 /// A lesson, and which of its pages, 0 first.
 struct LessonAt {

@@ -70,6 +70,7 @@ LessonView LessonPlayer::view() const {
   view.asks_later = asks_later();
   view.covers = covers();
   view.covers_time = covers_time();
+  view.covers_error = covers_error();
   view.revealing = revealing();
   for (std::size_t i = 0; i < lesson_->pages.size(); ++i) {
     const LessonPage& page = lesson_->pages[i];
@@ -225,15 +226,6 @@ bool LessonPlayer::asks_later() const {
   return false;
 }
 
-/// A page that does not play its run leaves it to the next question.
-bool LessonPlayer::covers() const {
-  if (lesson_ != nullptr && scene().shown) return false;
-  if (locked()) return true;
-  const auto& reveal = lesson_->pages[page_].reveal;
-  return reveal && reveal->play == LessonReveal::Play::none && asks_later() && !from_.playback.empty() &&
-         from_.playback.cycle() < from_.playback.end_cycle();
-}
-
 namespace {
 
 bool reads_time(const std::string& expression) {
@@ -244,11 +236,18 @@ bool reads_time(const std::string& expression) {
          });
 }
 
-/// Whether the answer is a time, or is found from one.
-bool asks_time(const LessonQuestion& ask) {
+bool reads_error(const std::string& expression) {
+  const auto names = names_in(expression);
+  return names && std::ranges::any_of(*names, [](std::string_view name) {
+           return name.starts_with("error.") || name.find(".error.") != std::string_view::npos;
+         });
+}
+
+/// Whether the answer is a figure that `reads` finds in an expression, or is found from one.
+bool asks_for(const LessonQuestion& ask, bool (*reads)(const std::string& expression)) {
   std::vector<LessonExpression> read = ask.values;
   read.insert(read.end(), {ask.answer, ask.curve});
-  return std::ranges::any_of(read, [](const LessonExpression& expression) { return reads_time(expression.text); });
+  return std::ranges::any_of(read, [&](const LessonExpression& expression) { return reads(expression.text); });
 }
 
 bool says_time(const Prose& prose) {
@@ -259,15 +258,32 @@ bool says_time(const Prose& prose) {
 
 }  // namespace
 
-bool LessonPlayer::covers_time() const {
-  if (lesson_ == nullptr || !lesson_->pages[page_].ask || asks_time(*lesson_->pages[page_].ask)) return false;
-  if (!locked() && says_time(lesson_->pages[page_].reveal->say)) return false;  // its own answer says it
+bool LessonPlayer::is_asked_from(std::size_t page, bool (*reads)(const std::string& expression)) const {
   const WindowState& shown = scene().state;
-  for (std::size_t i = page_ + 1; i < lesson_->pages.size(); ++i) {
+  for (std::size_t i = page; i < lesson_->pages.size(); ++i) {
     const auto& ask = lesson_->pages[i].ask;
-    if (ask && !attempt_.answers.contains(i) && asks_time(*ask) && same_run(lesson_->scene_of(i).state, shown)) return true;
+    if (ask && !attempt_.answers.contains(i) && asks_for(*ask, reads) && same_run(lesson_->scene_of(i).state, shown)) return true;
   }
   return false;
+}
+
+/// A page that does not play its run leaves it to the next question.
+bool LessonPlayer::covers() const {
+  if (lesson_ != nullptr && scene().shown) return false;
+  if (locked()) return true;
+  const auto& reveal = lesson_->pages[page_].reveal;
+  return reveal && reveal->play == LessonReveal::Play::none && asks_later() && !from_.playback.empty() &&
+         from_.playback.cycle() < from_.playback.end_cycle();
+}
+
+bool LessonPlayer::covers_time() const {
+  if (lesson_ == nullptr || !lesson_->pages[page_].ask || asks_for(*lesson_->pages[page_].ask, &reads_time)) return false;
+  if (!locked() && says_time(lesson_->pages[page_].reveal->say)) return false;  // its own answer says it
+  return is_asked_from(page_ + 1, &reads_time);
+}
+
+bool LessonPlayer::covers_error() const {
+  return lesson_ != nullptr && is_asked_from(page_, &reads_error);
 }
 
 std::shared_ptr<const WindowState> LessonPlayer::answer(const LessonAnswer& answer) {

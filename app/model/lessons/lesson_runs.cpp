@@ -438,6 +438,28 @@ std::optional<DrawnWay> way_off(const std::vector<double>& xs, const std::vector
   return bend_missed(xs, drawn, curve) ? std::optional(DrawnWay::shape) : std::nullopt;
 }
 
+std::optional<CurveDifference> curve_difference(const std::vector<double>& xs, const std::vector<double>& drawn,
+                                                const std::vector<double>& curve, double tolerance) {
+  const std::size_t count = xs.size();
+  if (count < 2 || drawn.size() != count || curve.size() != count) return std::nullopt;
+  CurveDifference out;
+  if (curve.front() > 0 && curve.back() > 0 && drawn.front() > 0 && drawn.back() > 0) {
+    using Slope = CurveDifference::Slope;
+    const double real = std::log(curve.back() / curve.front()), own = std::log(drawn.back() / drawn.front());
+    out.slope = std::fabs(own - real) < std::log(like_growth) ? Slope::right
+                : own * real < 0                              ? Slope::other_way
+                : std::fabs(own) > std::fabs(real)            ? Slope::too_steep
+                                                              : Slope::too_flat;
+  }
+  const auto near = [&](std::size_t i) { return is_near(drawn[i], curve[i], tolerance); };
+  std::size_t changes = 0, at = 0;  // between near and off, and the first point after the last change
+  for (std::size_t i = 1; i < count; ++i)
+    if (near(i) != near(i - 1)) ++changes, at = i;
+  if (changes != 1) return out;
+  (near(0) ? out.parts_after : out.meets_at) = near(0) ? at - 1 : at;
+  return out;
+}
+
 bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures) {
   switch (question.kind) {
     case QuestionKind::choice:

@@ -125,6 +125,18 @@ std::optional<BendMissed> bend_missed(const std::vector<double>& xs, const std::
 /// Which way a drawing is off: its points, or else its bend, which is its shape. nullopt where it is right.
 std::optional<DrawnWay> way_off(const std::vector<double>& xs, const std::vector<double>& drawn, const std::vector<double>& curve,
                                 double tolerance);
+/// How a drawing differs from the curve, for words: how steep it is from end to end, and where the two part or meet.
+struct CurveDifference {
+  enum class Slope : std::uint8_t { right, too_steep, too_flat, other_way };
+  std::optional<Slope> slope;              // nullopt: an end is not positive, so there is no ratio of the ends
+  std::optional<std::size_t> parts_after;  // the last point within the tolerance, where all before are too and none after
+  std::optional<std::size_t> meets_at;     // the first point within the tolerance, where none before is and all after are
+};
+/// Growths from end to end that differ by less than this factor are alike.
+inline constexpr double like_growth = 1.5;
+/// Returns nullopt for fewer than two points, and for lists of other lengths.
+std::optional<CurveDifference> curve_difference(const std::vector<double>& xs, const std::vector<double>& drawn,
+                                                const std::vector<double>& curve, double tolerance);
 /// Whether the answer is right; a drawn curve is within the tolerance of the real one everywhere, and bends as it does.
 bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures);
 /// Returns the first reason that fits a wrong answer; null for a right one, one that was not given, and without a reason.

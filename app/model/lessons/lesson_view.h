@@ -44,6 +44,7 @@ struct LessonView {
   bool asks_later = false;               // a later page has a question that is not answered
   bool covers = false;                   // what is ahead of the playhead stays covered: it answers this question or a later one
   bool covers_time = false;              // a later page of the same run asks for its time
+  bool covers_error = false;             // this page, or a later one of the same run, asks how far O is from float64
   bool revealing = false;                // the run plays to where the reveal stops
 
   // Over all pages, so far.

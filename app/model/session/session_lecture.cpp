@@ -50,7 +50,7 @@ void Session::State::operator()(const OpenDeck& command) {
   Result<Deck> deck = parse_deck(*text, command.path, [&](const std::string& lesson) {
     const LessonList none;
     const LessonList* const list = lessons.view().list;
-    return page_count(list != nullptr ? *list : none, lesson, workspace.language);
+    return named_lesson(list != nullptr ? *list : none, lesson, workspace.language);
   });
   if (!deck) return workspace.refuse("deck", deck.error());
   if (workspace.message && workspace.message->control == "deck") workspace.message.reset();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
@@ -27,7 +28,7 @@ bool is_blank(std::string_view text) {
 /// Reads one deck; the first thing that is wrong ends it.
 class DeckReader {
  public:
-  DeckReader(std::string_view origin, const LessonPages& pages_of) : origin_(printable(origin, 100)), pages_of_(pages_of) {}
+  DeckReader(std::string_view origin, const FindLesson& find_lesson) : origin_(printable(origin, 100)), find_lesson_(find_lesson) {}
 
   Result<Deck> read(const toml::table& table) {
     Deck deck;
@@ -141,7 +142,7 @@ class DeckReader {
       }
     }
     if (!linked && !into.lesson) return fail(at(table, phrase("a scene needs a link, or a lesson such as \"01-why-memory:2\"")));
-    if (into.lesson && !has_page(*table.get("lesson"), *into.lesson, linked)) return false;
+    if (into.lesson && !settle_page(*table.get("lesson"), *into.lesson, linked)) return false;
     if (!asked && (!question.choices.empty() || question.answer != 0)) return fail(at(table, phrase("choices need a question")));
     if (asked && question.answer > static_cast<int>(question.choices.size()))
       return fail(at(table, phrase("answer is {}, and there are {} choices", question.answer, question.choices.size())));
@@ -175,12 +176,14 @@ class DeckReader {
   }
 
   /// A link stands in for a lesson that another machine has, but not for a page that the lesson lacks.
-  bool has_page(const toml::node& node, const ScenePage& page, bool linked) {
-    if (!pages_of_) return true;
-    const Result<std::size_t> pages = pages_of_(page.lesson);
-    if (!pages) return linked || fail(at(node, pages.error().sentence));
-    if (page.page < *pages) return true;
-    return fail(at(node, phrase("there is no page {}: lesson {} has {}", page.page + 1, printable(page.lesson), *pages)));
+  bool settle_page(const toml::node& node, ScenePage& page, bool linked) {
+    if (!find_lesson_) return true;
+    Result<NamedLesson> found = find_lesson_(page.lesson);
+    if (!found) return linked || fail(at(node, found.error().sentence));
+    if (page.page >= found->pages)
+      return fail(at(node, phrase("there is no page {}: lesson {} has {}", page.page + 1, printable(page.lesson), found->pages)));
+    page.lesson = std::move(found->id);
+    return true;
   }
 
   bool steps(const toml::node& node, std::optional<StepRange>& into) {
@@ -199,7 +202,7 @@ class DeckReader {
   }
 
   std::string origin_;
-  const LessonPages& pages_of_;
+  const FindLesson& find_lesson_;
   std::optional<Error> error_;
 };
 
@@ -216,10 +219,10 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
-Result<Deck> parse_deck(std::string_view text, std::string_view origin, const LessonPages& pages_of) {
+Result<Deck> parse_deck(std::string_view text, std::string_view origin, const FindLesson& find_lesson) {
   if (const Status good = check_document(text, DocumentKind::toml, origin); !good) return good.error();
   try {
-    return DeckReader(origin, pages_of).read(toml::parse(text));
+    return DeckReader(origin, find_lesson).read(toml::parse(text));
   } catch (const toml::parse_error& error) {
     return refuse("{}, line {}: {}", printable(origin, 100), error.source().begin.line, printable(error.description(), 200));
   }

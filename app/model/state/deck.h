@@ -62,14 +62,19 @@ struct DeckEdition {
 
 inline constexpr std::size_t most_scenes = 1000, most_choices = 9;
 
-/// Returns how many pages a lesson has.
+/// A lesson that a scene names: "9" and "09-causal-balance" are one.
+struct NamedLesson {
+  std::string id;
+  std::size_t pages = 0;
+};
+/// Finds a lesson by the name that a scene gives it.
 /// Errors  there is no such lesson
-using LessonPages = std::function<Result<std::size_t>(const std::string& lesson)>;
+using FindLesson = std::function<Result<NamedLesson>(const std::string& name)>;
 
-/// Reads what format_deck() wrote. Without `pages_of` every page of a lesson passes.
+/// Reads what format_deck() wrote. Scenes then name lessons by their ids. Without `find_lesson` every name and every page passes.
 /// Errors  no TOML, a deck of a newer program, a key that there is not, a link or steps that cannot be, a page beyond its lesson, a
 /// lesson that there is not and for which no link stands in: names `origin` and the line.
-Result<Deck> parse_deck(std::string_view text, std::string_view origin, const LessonPages& pages_of = {});
+Result<Deck> parse_deck(std::string_view text, std::string_view origin, const FindLesson& find_lesson = {});
 std::string format_deck(const Deck& deck);
 
 /// "3:12" as a range; nullopt where it is none. The empty text is no range either.

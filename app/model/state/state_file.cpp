@@ -130,7 +130,7 @@ void StateKeeper::save(const WindowState& state, bool closed) {
   if (!error && write_file(*path_, text)) written_ = file;
 }
 
-Result<WindowState> state_from(const std::string& link_or_file) {
+Result<WindowState> state_from(const std::string& link_or_file, const FindLesson& find_lesson) {
   std::error_code unknown;
   const bool is_file = std::filesystem::exists(link_or_file, unknown);
   if (!is_file && (link_or_file.empty() || link_or_file.find('=') != std::string::npos || link_or_file.starts_with("tilescope:")))
@@ -139,7 +139,7 @@ Result<WindowState> state_from(const std::string& link_or_file) {
   if (!text) return text.error();
   const std::string found = schema_of(*text);
   if (found.starts_with("tilescope.deck/")) {
-    const Result<Deck> deck = parse_deck(*text, link_or_file);
+    const Result<Deck> deck = parse_deck(*text, link_or_file, find_lesson);
     if (!deck) return deck.error();
     if (deck->scenes.empty()) return refuse("{} has no scene to open", printable(link_or_file, 100));
     return deck->scenes.front().state;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "app/model/state/deck.h"
 #include "app/model/state/window_state.h"
 
 namespace tilescope {
@@ -48,7 +49,7 @@ class StateKeeper {
 };
 
 /// Reads what `--open` takes: a link, or the name of a file with a link, of a state file or of a deck, whose first scene it is.
-/// Errors  those of the link; of a file, with its name and line.
-Result<WindowState> state_from(const std::string& link_or_file);
+/// `find_lesson` is that of parse_deck(). Errors  those of the link; of a file, with its name and line.
+Result<WindowState> state_from(const std::string& link_or_file, const FindLesson& find_lesson = {});
 
 }  // namespace tilescope

@@ -256,9 +256,7 @@ void draw_explanation(const Shown& shown, const Rect& area) {
     const float height = wrapped_height(theme.ui_small, text, area.width());
     if (y + height > area.max.y) return;
     ImGui::SetCursorScreenPos({area.min.x, y});
-    ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + area.width());
-    text_item(theme.ui_small, theme.text_dim, text);
-    ImGui::PopTextWrapPos();
+    wrapped_text(theme.ui_small, theme.text_dim, text, area.width());
     y += height + theme.gap * 0.5F;
   }
 }

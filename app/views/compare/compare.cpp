@@ -300,8 +300,9 @@ void draw_page_runs(const View& view) {
   const auto& shown = view.lane().simulation;
   const auto same = [&](const PageRun& run) { return same_request(run.simulation->request, shown->request); };
   if (!view.lesson.locked && std::none_of(runs.begin(), runs.end(), same)) runs.push_back({shown, std::nullopt});
-  draw_run_bars(view, runs, {at, {at.x + room.x, at.y + room.y}}, view.lesson.locked);
-  ImGui::Dummy(room);
+  const float height = draw_run_bars(view, runs, {at, {at.x + room.x, at.y + room.y}}, view.lesson.locked);
+  ImGui::SetCursorScreenPos(at);
+  ImGui::Dummy({room.x, height});
 }
 
 }  // namespace

@@ -329,18 +329,20 @@ std::vector<std::string> bound_texts(const Simulation& run) {
   return texts;
 }
 
-/// Scales that stay when the answer comes. With a recording a scale ends at a round number, which does not tell where the recording
-/// is; each run is compared with its own, so very short bars have a smaller scale.
+/// Scales that stay when the answer comes: one for the column, so that lengths compare. With a recording it ends at a round number,
+/// which does not tell where the recording is. Where each run has its own recording to be compared with, very short bars have a
+/// smaller scale.
 std::vector<BarScale> scales_of(const Column& column) {
   constexpr double readable_part = 1.0 / 20;
   std::vector<BarScale> scales(column.bars.size(), BarScale{column.whole});
   if (column.whole > 0) return scales;
   std::vector<double> lengths;
   for (const Bar& bar : column.bars) lengths.push_back(bar.length());
-  const bool recorded = std::ranges::any_of(column.bars, [](const Bar& bar) { return bar.recorded.has_value(); });
+  const auto has_recording = [](const Bar& bar) { return bar.recorded.has_value(); };
+  const bool recorded = std::ranges::any_of(column.bars, has_recording), each = std::ranges::all_of(column.bars, has_recording);
   const double longest = std::ranges::max(lengths);
   for (std::size_t i = 0; i < scales.size(); ++i) {
-    double whole = recorded ? lengths[i] : longest;
+    double whole = each ? lengths[i] : longest;
     for (const double other : lengths)  // those of like size have one scale
       if (other > whole && lengths[i] >= readable_part * other) whole = other;
     scales[i] = {recorded ? round_number_from(whole) : whole, whole < longest};
@@ -430,6 +432,7 @@ ImFont* fitting_font(std::initializer_list<ImFont*> fonts, std::span<const TextR
 struct Sizes {
   ImFont *title = nullptr, *strong = nullptr, *second = nullptr;  // of columns; of names and figures; of what stands below these
   float line = 0, heading = 0, name = 0, band = 0, bar = 0;       // name: above the bar of each run
+  float least_band = 0;                                           // of a run, with the first line below its figure
   int below = 0;                                                  // lines below a figure
 };
 
@@ -485,6 +488,7 @@ Sizes sizes_of(const View& view, std::span<const Column> columns, std::span<cons
   constexpr float gap = 0.6F;  // of a line, below the texts
   sizes.band = std::floor(std::min((room - sizes.heading) / static_cast<float>(rows), most_band));
   const auto texts = [&](int below) { return sizes.name + (1 + static_cast<float>(below) + gap) * sizes.line; };
+  sizes.least_band = std::ceil(texts(std::min(wanted, 1)) + least_bar);
   // One line is worth a thin bar, more lines are not.
   while (sizes.below < wanted && texts(sizes.below + 1) + (sizes.below == 0 ? least_bar : readable_bar) <= sizes.band)
     ++sizes.below;
@@ -598,10 +602,14 @@ float draw_names(const Theme& theme, ImVec2 at, float width, std::span<const Ten
   return place.y + line - at.y;
 }
 
+float single_heading(const Theme& theme) {
+  return std::round(1.8F * theme.heading->FontSize);
+}
+
 /// The columns of one run below each other, each over the whole width: nothing stands beside it to be compared with.
 void draw_single_run(const View& view, std::span<const Column> columns, std::span<const PageRun> runs, const Rect& room) {
   const Theme& theme = *view.theme;
-  const float line = std::round(1.8F * theme.heading->FontSize);
+  const float line = single_heading(theme);
   draw_text(ImGui::GetWindowDrawList(), theme.heading, {room.min, {room.max.x, room.min.y + line}}, theme.text,
             distinct_names(runs).front());
   const float each = std::floor((room.height() - line) / static_cast<float>(columns.size()));
@@ -655,6 +663,13 @@ Grid grid_of(const Theme& theme, std::span<const Column> columns, float width, f
   return grid;
 }
 
+/// Returns the least height of a row of columns: a thin bar for each run, and its lines below each other.
+float least_height(const View& view, std::span<const Column> columns, std::span<const PageRun> runs, std::span<const float> widths,
+                   bool has_time) {
+  const Sizes sizes = sizes_of(view, columns, runs, widths, 0, runs.size(), has_time);
+  return sizes.heading + static_cast<float>(runs.size()) * sizes.least_band;
+}
+
 /// The bars of all runs in a row of columns; `has_time`: the last of them is that of time.
 void draw_row_of_columns(const View& view, std::span<const Column> columns, std::span<const PageRun> runs, const Rect& room,
                          std::span<const float> widths, float between, bool has_time) {
@@ -699,8 +714,9 @@ std::vector<std::string> distinct_names(std::span<const PageRun> runs) {
   return names;
 }
 
-void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& area, bool asks) {
-  if (runs.empty()) return;
+float draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& given, bool asks) {
+  if (runs.empty()) return 0;
+  Rect area = given;
   const Theme& theme = *view.theme;
   const float key = std::round(1.5F * theme.ui->FontSize), between = std::round(22 * theme.scale);
   std::vector<Column> columns = columns_of(runs, asked_of(view));
@@ -730,10 +746,17 @@ void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& 
       if (std::ranges::find(unnamed, tensor) == unnamed.end()) unnamed.push_back(tensor);
   }
   const float names = draw_names(theme, area.min, area.width(), unnamed, false);
+  float least = key + names + (single ? single_heading(theme) : 0);
+  for (std::size_t row = 0; row < widths.size(); ++row)
+    least += least_height(view, all.subspan(row * grid.per_row, widths[row].size()), runs, widths[row], row + 1 == widths.size());
+  area.max.y = std::max(area.max.y, area.min.y + least);
   const Rect room = {area.min, {area.max.x, area.max.y - key - names}};
   draw_names(theme, {area.min.x, room.max.y}, area.width(), unnamed, true);
   draw_key(theme, {{area.min.x, area.max.y - key}, area.max}, runs, asks, said);
-  if (single) return draw_single_run(view, columns, runs, room);
+  if (single) {
+    draw_single_run(view, columns, runs, room);
+    return area.height();
+  }
   const float height = std::floor(room.height() / static_cast<float>(grid.rows));
   for (std::size_t row = 0; row < widths.size(); ++row) {
     const float top = room.min.y + static_cast<float>(row) * height;
@@ -741,6 +764,7 @@ void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& 
     draw_row_of_columns(view, all.subspan(from, widths[row].size()), runs, {{room.min.x, top}, {room.max.x, top + height}},
                         widths[row], between, from + widths[row].size() == all.size());
   }
+  return area.height();
 }
 
 }  // namespace tilescope

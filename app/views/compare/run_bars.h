@@ -22,7 +22,8 @@ bool compares_page_runs(const View& view);
 /// Names each run by the settings in which the runs differ. The program comes first.
 std::vector<std::string> distinct_names(std::span<const PageRun> runs);
 
-/// Draws the runs. While a question `asks`, names and the figures that the page's text says; the others are hidden.
-void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& area, bool asks);
+/// Draws the runs. While a question `asks`, names and the figures that the page's text says; the others are hidden. Returns the
+/// height, which is more than that of `given` where text is so large that its lines would overlap.
+float draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& given, bool asks);
 
 }  // namespace tilescope

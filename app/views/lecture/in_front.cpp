@@ -109,9 +109,7 @@ void draw_choice(const View& view, Commands& commands, const Choice& choice, ImF
   const float left = ImGui::GetCursorScreenPos().x, width = ImGui::GetContentRegionAvail().x - between;
   ImGui::PushFont(font);  // of the field too, so that all stand on one line
   ImGui::AlignTextToFramePadding();
-  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + widths.text + 1);
-  text_item(font, choice.right ? theme.good : theme.text, choice.text);
-  ImGui::PopTextWrapPos();
+  wrapped_text(font, choice.right ? theme.good : theme.text, choice.text, widths.text + 1);
   ImGui::SameLine();
   ImGui::SetCursorScreenPos({left + widths.text + widths.gap, ImGui::GetCursorScreenPos().y});
   draw_hands(view, commands, choice, font, widths, width - widths.text - widths.gap);
@@ -271,8 +269,7 @@ void draw_asked_beside(const View& view, Commands& commands, float most_height) 
   const float readable_bar = std::round(80 * theme.scale);
   const bool one_line = widths.without_bar() + readable_bar <= width;
   ImGui::PushFont(font);
-  ImGui::PushTextWrapPos(0);
-  text_item(font, theme.text, text);
+  wrapped_text(font, theme.text, text);
   for (const Choice& choice : choices) {
     ImGui::Dummy({0, space});
     if (one_line) {
@@ -280,11 +277,10 @@ void draw_asked_beside(const View& view, Commands& commands, float most_height) 
       continue;
     }
     ImGui::PushID(static_cast<int>(choice.index));
-    text_item(font, choice.right ? theme.good : theme.text, choice.text);
+    wrapped_text(font, choice.right ? theme.good : theme.text, choice.text);
     draw_hands(view, commands, choice, font, widths, width);
     ImGui::PopID();
   }
-  ImGui::PopTextWrapPos();
   ImGui::PopFont();
   draw_question_buttons(view, commands, question_buttons(view, question));
 }
@@ -300,9 +296,7 @@ void draw_asked(const View& view, Commands& commands) {
   constexpr float least_height_of_display = 640;
   const bool has_height = ImGui::GetMainViewport()->Size.y >= least_height_of_display * theme.scale;
   const bool large = text_width(theme.display, text) + theme.gap <= left && has_height;
-  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + left - theme.gap);
-  text_item(large ? theme.display : theme.heading, theme.text, text);
-  ImGui::PopTextWrapPos();
+  wrapped_text(large ? theme.display : theme.heading, theme.text, text, left - theme.gap);
   ImGui::SameLine(left);
   draw_question_buttons(view, commands, buttons);
   draw_choices(view, commands, question);

@@ -34,8 +34,9 @@ std::string duration_text(double seconds) {
 /// Where a scene is in the steps that it walks through, and how to leave them.
 std::string steps_text(const View& view, const Scene& scene) {
   if (!scene.steps || view.lanes.empty()) return {};
-  return say(tr("Step {}. Page Down turns after step {}, Ctrl+Page Down at once."), view.lane().step,
-             std::min(scene.steps->last, view.lane().step_count));
+  const std::int64_t last = std::min(scene.steps->last, view.lane().step_count);
+  if (view.lecture->next() == nullptr) return say(tr("Step {}. The scene ends with step {}."), view.lane().step, last);
+  return say(tr("Step {}. Page Down turns after step {}, Ctrl+Page Down at once."), view.lane().step, last);
 }
 
 void draw_counts(const View& view, const ClassQuestion& question) {
@@ -132,10 +133,12 @@ void draw_lesson_notes(const View& view, const Scene* scene) {
   const std::string of_scene = scene != nullptr ? scene->notes : std::string();
   const Theme large = large_text(theme, of_scene, page, values, width);
   const bool last = lesson.page + 1 == lesson.lesson->pages.size();
+  const bool last_scene = scene != nullptr && view.lecture->next() == nullptr;
   wrapped_text(theme.display, theme.text, page.title);
   wrapped_text(theme.ui, theme.text_dim,
                lesson.locked      ? tr("The class has not answered yet. Page Down: the rest of the text, then the answer.")
                : lesson.revealing ? tr("The run plays.")
+               : last_scene       ? tr("Page Down: the rest of the text. This is the last scene.")
                : scene != nullptr ? tr("Page Down: the rest of the text, then the next scene.")
                : last             ? tr("Page Down: the rest of the text, the end, then the next lesson.")
                                   : tr("Page Down: the rest of the text, then the next page."));
@@ -224,9 +227,7 @@ void draw_presenter_panel(const View& view, Commands& commands) {
   if (const std::string steps = steps_text(view, *scene); !steps.empty()) text_item(theme.ui, theme.text_dim, steps);
   ImGui::Dummy({0, theme.gap});
   constexpr float most = 0.7F;  // of the room that is left: the question follows
-  const ImFont& large = *theme.display;
-  const bool fits =
-      large.CalcTextSizeA(large.FontSize, FLT_MAX, width, scene->notes.c_str()).y < most * ImGui::GetContentRegionAvail().y;
+  const bool fits = wrapped_height(theme.display, scene->notes, width) < most * ImGui::GetContentRegionAvail().y;
   wrapped_text(fits ? theme.display : theme.heading, theme.text, scene->notes);
   if (lecture.asking || scene->question) {
     divider(theme);

@@ -341,7 +341,9 @@ void draw_way(const View& view, Commands& commands, LessonKeys& keys, LessonPlac
   back = back || keys.entered();
   const char* next = last ? tr("Finish") : tr("Next");
   const float wide = button_width(theme, next);
-  const std::string where = fmt::format("{}/{}", lesson.page + 1, pages);
+  std::string where = fmt::format("{}/{}", lesson.page + 1, pages);
+  // What the clicker does says it while presenting.
+  if (!view.workspace->present && place.scroll + 1 < place.most) where += fmt::format("   {}", tr("more ▾"));
   const Rect left = item_rect();
   const float right = ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x;
   draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{left.max.x, left.min.y}, {right - wide, left.max.y}}, theme.text_dim,
@@ -484,9 +486,7 @@ void draw_head(const View& view, Commands& commands, bool ended) {
   ImGui::Dummy({width, button});
   draw_progress(theme, lesson, lesson.page + (ended ? 1 : 0));
   gap(theme, 2);
-  ImGui::PushTextWrapPos(0);
-  text_item(theme.heading, theme.text, ended ? tr("The end of the lesson") : lesson.lesson->pages[lesson.page].title.c_str());
-  ImGui::PopTextWrapPos();
+  wrapped_text(theme.heading, theme.text, ended ? tr("The end of the lesson") : lesson.lesson->pages[lesson.page].title.c_str());
 }
 
 /// What the next press of the clicker does, for the one who holds it.

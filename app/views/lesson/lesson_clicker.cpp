@@ -48,6 +48,10 @@ bool covers_answer(const View& view) {
 
 }  // namespace
 
+bool shows_lesson_text() {
+  return is_drawn(lesson_place());
+}
+
 LessonPlace& lesson_place() {
   return panel_state<LessonPlace>("lesson place");
 }

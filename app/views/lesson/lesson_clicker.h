@@ -16,5 +16,7 @@ const LessonInfo* lesson_beside(const LessonView& view, int direction);
 void click_lesson(const View& view, int direction, Commands& commands);
 /// Returns what the next Page Down does, as a sentence.
 std::string next_click_in_lesson(const View& view);
+/// Whether the lesson's panel is on screen, which then says the next click. A maximised panel or a question may have its room.
+bool shows_lesson_text();
 
 }  // namespace tilescope

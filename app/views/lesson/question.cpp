@@ -98,7 +98,7 @@ OptionLayout lay_out_option(const View& view, const OptionRow& row, float width)
   out.after = row.after.empty() ? 0 : text_width(theme.mono, row.after) + pad;
   out.after_below = longest > out.right - out.after - out.left;
   if (!out.after_below) out.right -= out.after;
-  out.note = row.note.empty() ? 0 : text_width(theme.ui_small, row.note) + pad;
+  out.note = row.note.empty() ? 0 : text_width(theme.ui_small, row.note) + 2 * pad;
   out.note_below = out.after_below || longest > out.right - out.note - out.left;
   out.note_right = out.inner - out.after;
   if (!out.note_below) out.right -= out.note;

@@ -115,14 +115,37 @@ std::string points_words(const LessonQuestion& ask, const std::vector<double>& x
   return fmt::format("{} = {}", key_words(ask.x_key), list);
 }
 
-/// "From N = 32 to 128 the simulated curve changes 19×, yours 2.1×.": what the right curve does, and what the own one does.
-std::string curve_course(const LessonQuestion& ask, const std::vector<double>& drawn, const std::vector<double>& real) {
-  if (ask.xs.size() < 2 || drawn.size() < ask.xs.size() || real.size() < ask.xs.size()) return {};
-  const std::size_t last = ask.xs.size() - 1;
-  if (!(real[0] > 0) || !(drawn[0] > 0)) return {};
-  const std::string first = points_words(ask, {ask.xs[0]}), end = points_words(ask, {ask.xs[last]});
-  return say(tr("At {} the simulated curve is {}× as high as at {}, yours {}×."), end, format_times(real[last] / real[0]), first,
-             format_times(drawn[last] / drawn[0]));
+const char* slope_words(CurveDifference::Slope slope) {
+  switch (slope) {
+    case CurveDifference::Slope::other_way:
+      return tr("Your curve goes the other way.");
+    case CurveDifference::Slope::too_steep:
+      return tr("Your curve is too steep.");
+    case CurveDifference::Slope::too_flat:
+      return tr("Your curve is too flat.");
+    case CurveDifference::Slope::right:
+      return tr("The growth from end to end is right.");
+  }
+  return "";
+}
+
+/// "Your curve is too flat. At N = 128 … The two part after N = 64.": how steep both are, and where they part or meet.
+std::string curve_course(const LessonQuestion& ask, const std::vector<double>& drawn, const std::vector<double>& real,
+                         const CurveDifference& difference) {
+  std::string text;
+  if (difference.slope) {
+    text = slope_words(*difference.slope);
+    text += ' ';
+    text += say(tr("At {} the simulated curve is {}× as high as at {}, yours {}×."), points_words(ask, {ask.xs.back()}),
+                format_times(real.back() / real.front()), points_words(ask, {ask.xs.front()}),
+                format_times(drawn.back() / drawn.front()));
+  }
+  const auto add = [&](const char* words, std::size_t point) {
+    text += (text.empty() ? "" : " ") + say(words, points_words(ask, {ask.xs[point]}));
+  };
+  if (difference.parts_after) add(tr("The two part after {}."), *difference.parts_after);
+  if (difference.meets_at) add(tr("The two meet from {} on."), *difference.meets_at);
+  return text;
 }
 
 /// "Right: every point is within 50 %.", "Every point is within 50 %. But the curve bends upwards, and yours does not.", "Too low
@@ -302,7 +325,9 @@ void draw_curve_answer(const View& view) {
   if (!answer.given || view.lesson.figures == nullptr) return;
   const bool right = is_right(ask, answer, *view.lesson.figures);
   wrapped_text(theme.ui_bold, right ? theme.good : theme.bad, curve_verdict_words(view));
-  if (const std::string course = curve_course(ask, answer.drawn, view.lesson.figures->curve); !right && !course.empty())
+  const auto difference = curve_difference(ask.xs, answer.drawn, view.lesson.figures->curve, ask.tolerance);
+  if (!difference || (right && difference->slope == CurveDifference::Slope::right)) return;
+  if (const std::string course = curve_course(ask, answer.drawn, view.lesson.figures->curve, *difference); !course.empty())
     wrapped_text(theme.ui, theme.text, course);
 }
 

@@ -30,6 +30,7 @@
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 #include "sim/core/units.h"
+#include "sim/programs/flex_lists.h"
 
 namespace tilescope {
 namespace {
@@ -120,6 +121,24 @@ std::optional<HbmReads> hbm_reads(const View& view) {
   const AttentionProblem& p = run.request.problem;
   reads.dense_at_least = 2 * p.batch * p.kv_heads * p.seq_kv * p.head_dim * element_bytes(p.dtype);
   return reads;
+}
+
+/// What the run reads of the mask itself.
+struct ListReads {
+  std::int64_t sm = 0, hbm = 0;  // bytes from the L2 to the SMs, and from HBM
+};
+
+/// Absent for a run that follows no block lists.
+std::optional<ListReads> list_reads(const Simulation& run) {
+  constexpr std::array of_lists = {lists::partial_count,       lists::partial,       lists::full_count,       lists::full,
+                                   lists::query_partial_count, lists::query_partial, lists::query_full_count, lists::query_full};
+  ListReads reads;
+  for (const Tensor tensor : run.program->tensors()) {
+    if (std::ranges::find(of_lists, tensor) == of_lists.end()) continue;
+    reads.sm += run.ledger.total(tensor, Link::l2_to_sm).value;
+    reads.hbm += run.ledger.total(tensor, Link::hbm_read).value;
+  }
+  return reads.sm > 0 ? std::optional(reads) : std::nullopt;
 }
 
 /// What all counts of the view are of.
@@ -250,6 +269,11 @@ std::vector<FigureRow> figure_rows(const View& view) {
                    format_exact_bytes(Bytes(reads->bytes)), format_exact_bytes(Bytes(reads->dense_at_least)))
              : std::string(tr("The simulation on screen is of another problem or mask."))},
   };
+  if (const auto lists = reads ? list_reads(*view.lane().simulation) : std::nullopt)
+    rows.push_back({tr("Block lists read, L2→SM"), format_bytes(Bytes(lists->sm)), 3,
+                    say(tr("The mask costs bytes too: each thread block reads its row of the block lists, 4 bytes for each visited "
+                           "block and two counts, in whole sectors. SMs read {} of them from the L2, HBM reads are {}."),
+                        format_exact_bytes(Bytes(lists->sm)), format_exact_bytes(Bytes(lists->hbm)))});
   if (const auto runs = compared_runs(view)) {
     const std::string now = format_time(runs->masked.time), dense = format_time(runs->dense.time);
     const std::string clock = format_clock(runs->masked.request.gpu.sm_clock_hz);

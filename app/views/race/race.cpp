@@ -314,10 +314,16 @@ Verdict traffic_verdict(const Ratio& ratio) {
   return verdict;
 }
 
-Verdict time_verdict(double first, double second) {
+/// Compares times, and says at which clock they are where the cycles above are at another. `shown` is a run as it is drawn.
+Verdict time_verdict(const Simulation& timed_first, const Simulation& timed_second, const Simulation& shown) {
+  const double first = timed_first.time.value, second = timed_second.time.value;
   const double factor = std::max(first, second) / std::max(std::min(first, second), 1.0);
-  if (factor < 1.005) return {"=", {tr("Same time")}, true, true};
-  return {say(tr("{}×"), format_times(factor)), {first >= second ? tr("faster") : tr("slower")}, false, first >= second};
+  const bool same = factor < 1.005;
+  const std::string words = same ? tr("Same time") : first >= second ? tr("faster") : tr("slower");
+  Verdict verdict{same ? "=" : say(tr("{}×"), format_times(factor)), {words}, same, same || first >= second};
+  if (const double hz = timed_second.request.gpu.sm_clock_hz; hz != shown.request.gpu.sm_clock_hz)
+    verdict.words.insert(verdict.words.begin(), say(tr("{} at {}"), words, format_clock(hz)));
+  return verdict;
 }
 
 /// Draws one line under the figures: what bounds the slower run. For a class the larger text counts more than the longer sentence.
@@ -358,7 +364,7 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
                        short_hbm, dirty_at_end(left), dirty_at_end(right)}),
       traffic_verdict(
           {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2), l2, short_l2}),
-      time_verdict(timed_in_race(view, 0).time.value, timed_in_race(view, 1).time.value),
+      time_verdict(timed_in_race(view, 0), timed_in_race(view, 1), *right.simulation),
   };
   const bool both = finished(view, left) && finished(view, right), one = finished(view, left) || finished(view, right);
   const float scale = theme.scale;

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "app/ui/panel_state.h"
@@ -413,23 +415,36 @@ void draw_measured(Plot& plot, const View& view, const RooflineStudy& study) {
 void draw_key(Plot& plot, const View& view, const RooflineStudy& study, RooflinePanelState& state) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const float height = theme.ui_small->FontSize + 5 * theme.scale;
-  float y = plot.inside().max.y - 6 * theme.scale;
+  const float height = theme.ui_small->FontSize + 5 * theme.scale, pad = 8 * theme.scale, mark = 16 * theme.scale;
+  const float right = plot.inside().max.x - 8 * theme.scale;
+  float y = plot.inside().max.y - 8 * theme.scale;
+  std::vector<std::pair<Marker, std::string>> rows;
+  float width = text_width(theme.ui_bold, tr("Marks"));
   for (const RooflineCeiling& ceiling : study.roof.ceilings) {
     if (!is_memory(ceiling.of)) continue;
-    const std::string text = say(tr("{} bytes"), ceiling_name(ceiling.of));
-    const float width = text_width(theme.ui_small, text), right = plot.inside().max.x - 8 * theme.scale;
-    const Rect row = {{right - width - 16 * theme.scale, y - height}, {right, y}};
-    draw_marker(list, marker_of(ceiling.of), {row.min.x, row.center().y}, 4 * theme.scale, theme.text_dim, 1);
-    draw_text(list, theme.ui_small, row, theme.text_dim, text, Align::right);
-    plot.keep_clear(row);
-    y -= height;
+    rows.emplace_back(marker_of(ceiling.of), say(tr("{} bytes"), ceiling_name(ceiling.of)));
+    width = std::max(width, mark + text_width(theme.ui_small, rows.back().second));
+  }
+  if (!rows.empty()) {
+    // In a box with a title, so that nobody takes its marks for those of a run.
+    const Rect box = {{right - width - 2 * pad, y - static_cast<float>(rows.size() + 1) * height - pad}, {right, y}};
+    list->AddRectFilled(box.min, box.max, theme.inset, 4 * theme.scale);
+    list->AddRect(box.min, box.max, theme.inset_border, 4 * theme.scale);
+    y -= 0.5F * pad;
+    for (const auto& [marker, text] : rows) {
+      const Rect row = {{box.min.x + pad, y - height}, {box.max.x - pad, y}};
+      draw_marker(list, marker, {row.min.x + 4 * theme.scale, row.center().y}, 4 * theme.scale, theme.text_dim, 1);
+      draw_text(list, theme.ui_small, {{row.min.x + mark, row.min.y}, row.max}, theme.text_dim, text);
+      y -= height;
+    }
+    draw_text(list, theme.ui_bold, {{box.min.x + pad, y - height}, {box.max.x - pad, y}}, theme.text_dim, tr("Marks"));
+    plot.keep_clear(box);
+    y = box.min.y - 2 * theme.scale;
   }
   const auto other = std::ranges::find(study.kernels, false, &RooflineKernel::chosen);
   if (other == study.kernels.end()) return;
   const std::string title = algorithm_title(other->algorithm);
   const std::string text = state.all ? say(tr("Only the main mark of {}"), title) : say(tr("All marks of {}"), title);
-  const float right = plot.inside().max.x - 8 * theme.scale;
   const Rect row = {{right - text_width(theme.ui_small, text), y - height}, {right, y}};
   const bool clicked = hit_area("marks", row), hovered = ImGui::IsItemHovered();
   if (tab_stop(theme, row, 4 * theme.scale) || clicked) state.all = !state.all;
@@ -535,8 +550,7 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
   }
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   float text = 4 * theme.scale;
-  for (const std::string& sentence : sentences)
-    text += theme.ui_small->CalcTextSizeA(theme.ui_small->FontSize, FLT_MAX, room.x, sentence.c_str()).y + 3 * theme.scale;
+  for (const std::string& sentence : sentences) text += wrapped_height(theme.ui_small, sentence, room.x) + 3 * theme.scale;
   const float height = std::max(room.y - text, room.y * 0.55F);
 
   auto& state = panel_state<RooflinePanelState>("roofline");
@@ -545,11 +559,17 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
   Plot plot(theme, ImGui::GetWindowDrawList(), {at, {at.x + room.x, at.y + height}}, axis_for(study, all, true),
             axis_for(study, all, false));
   draw_roof(plot, view, study);
+  // The key is over the lines, and what is drawn after it has labels that keep clear of it.
+  ImDrawList* const list = ImGui::GetWindowDrawList();
+  list->ChannelsSplit(2);
+  list->ChannelsSetCurrent(1);
   draw_key(plot, view, study, state);
+  list->ChannelsSetCurrent(0);
   draw_ridge(plot, view, study);
   draw_points(plot, view, places);
   draw_measured(plot, view, study);
   label_roof(plot, view, study);
+  list->ChannelsMerge();
   if (!held) hover(plot, view, study, places);
   ImGui::SetCursorScreenPos({at.x, at.y + height + 4 * theme.scale});
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 3 * theme.scale});

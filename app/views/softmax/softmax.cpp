@@ -532,6 +532,7 @@ void draw_footer(const View& view, const SoftmaxFigures& figures, float room) {
     return;
   }
   if (!figures.parts.output) return;
+  if (view.lesson.covers_error) return text_item(theme.ui_small, theme.text_faint, tr("O against float64: after the answer"));
   const auto& error = figures.row.output_error;
   std::string text = tr("O against float64: –");
   if (error && *error == 0)

@@ -262,6 +262,22 @@ std::string name_that_fits(const StageContext& context, const TensorBox& box) {
   return name;
 }
 
+/// Draws the name of a tensor on its line. Large text may leave it no room left of the cells: then it stands over them.
+void draw_name(const StageContext& context, const TensorBox& box, const std::string& name) {
+  const Theme& theme = context.theme;
+  const ImU32 color = with_alpha(theme.text_color(box.tensor), box.here ? 1 : 0.75F);
+  const bool left_of_cells = box.label.max.y >= box.box.max.y;
+  if (!left_of_cells || text_width(theme.ui_small, name) <= name_line(box).width())
+    return draw_text(context.list, theme.ui_small, name_line(box), color, name);
+  const float room = box.box.width() + context.px(4);
+  ImFont* const font = text_width(theme.ui_small, name) <= room ? theme.ui_small : theme.mono_tiny;
+  const float half = 0.5F * std::min(text_width(font, name), room) + 1;
+  const ImVec2 middle = box.box.center();
+  const Rect at = {{middle.x - half, middle.y - 0.5F * font->FontSize}, {middle.x + half, middle.y + 0.5F * font->FontSize}};
+  context.list->AddRectFilled(at.min, at.max, with_alpha(theme.inset, 0.8F), context.px(3));
+  draw_text(context.list, font, at, color, name, Align::center);
+}
+
 void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape& tensor, const BoxAccesses& cells) {
   const Theme& theme = context.theme;
   std::string label = formula_text(name_that_fits(context, box));
@@ -285,7 +301,7 @@ void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape&
   } else {
     draw_absent(context, box, tensor);
   }
-  draw_text(context.list, theme.ui_small, name_line(box), with_alpha(theme.text_color(box.tensor), box.here ? 1 : 0.75F), label);
+  draw_name(context, box, label);
   if (context.hit(box.label)) {
     context.tip(std::string(to_string(box.tensor)),
                 say(tr("{} planes of {} × {}, {} in total"), format_count(tensor.layout.planes), format_count(tensor.layout.rows),

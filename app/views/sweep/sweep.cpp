@@ -83,6 +83,57 @@ void draw_axis_choice(const View& view, Commands& commands, const SweepChoice& c
                tr("seq=256:65536:x2 doubles, head_dim=32:128:+32 adds, block_q=16,32,128 lists."));
 }
 
+bool is_swept(const SweepChoice& choice, std::string_view algorithm) {
+  return std::find(choice.algorithms.begin(), choice.algorithms.end(), algorithm) != choice.algorithms.end();
+}
+
+/// Takes a program into the sweep, or out of it; the last one stays.
+void toggle_program(const SweepChoice& choice, std::string_view algorithm, Commands& commands) {
+  std::vector<std::string> algorithms;
+  for (const ProgramInfo& each : program_table())
+    if (is_swept(choice, each.id) != (each.id == algorithm)) algorithms.emplace_back(each.id);
+  if (!algorithms.empty()) commands.push(SetSweep{to_string(choice.axis), std::move(algorithms), choice.quantity});
+}
+
+/// Draws a button for every program of the current family.
+void draw_program_buttons(const View& view, Commands& commands, const SweepChoice& choice) {
+  const Theme& theme = *view.theme;
+  bool first = true;
+  const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x, gap = theme.gap * 0.5F;
+  for (const ProgramInfo& row : program_table()) {
+    if (row.family != view.lane().simulation->info->family) continue;
+    const std::string label = fmt::format("{}##{}", translated(row.title), row.id);
+    const float width = text_width(theme.ui_small, translated(row.title)) + 17 * theme.scale;
+    if (!first && ImGui::GetItemRectMax().x + gap + width <= right) ImGui::SameLine(0, gap);
+    first = false;
+    const std::array one = {label.c_str()};
+    if (segmented(theme, row.id.data(), one, is_swept(choice, row.id) ? 0 : -1, true)) toggle_program(choice, row.id, commands);
+  }
+}
+
+/// Draws the same as a list that opens: beside a lesson the curves need the height of the buttons.
+void draw_program_list(const View& view, Commands& commands, const SweepChoice& choice) {
+  const Theme& theme = *view.theme;
+  const std::string count = say(tr("Programs: {}"), choice.algorithms.size());
+  const float width = text_width(theme.ui_small, count) + 40 * theme.scale;
+  if (ImGui::GetItemRectMax().x + theme.gap + width <= ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x)
+    ImGui::SameLine();
+  ImGui::PushFont(theme.ui_small);
+  ImGui::SetNextItemWidth(std::round(width));
+  if (ImGui::BeginCombo("##programs", count.c_str(), ImGuiComboFlags_HeightLargest)) {
+    for (const ProgramInfo& row : program_table()) {
+      if (row.family != view.lane().simulation->info->family) continue;
+      const std::string label = fmt::format("{}##{}", translated(row.title), row.id);
+      if (ImGui::Selectable(label.c_str(), is_swept(choice, row.id), ImGuiSelectableFlags_DontClosePopups))
+        toggle_program(choice, row.id, commands);
+    }
+    ImGui::EndCombo();
+  } else {
+    combo_stop(theme);
+  }
+  ImGui::PopFont();
+}
+
 void draw_choices(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const SweepChoice& choice = view.studies->sweep_choice;
@@ -91,27 +142,7 @@ void draw_choices(const View& view, Commands& commands) {
   ImGui::SameLine();
   if (const auto clicked = segmented(theme, "quantity", quantities, static_cast<int>(choice.quantity), true))
     commands.push(SetSweep{to_string(choice.axis), choice.algorithms, static_cast<SweepQuantity>(*clicked)});
-  // Every algorithm of the current family.
-  const std::string_view family = view.lane().simulation->info->family;
-  bool first = true;
-  const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x, gap = theme.gap * 0.5F;
-  for (const ProgramInfo& row : program_table()) {
-    if (row.family != family) continue;
-    const auto found = std::find(choice.algorithms.begin(), choice.algorithms.end(), row.id);
-    const bool on = found != choice.algorithms.end();
-    const std::string label = fmt::format("{}##{}", translated(row.title), row.id);
-    const float width = text_width(theme.ui_small, translated(row.title)) + 17 * theme.scale;
-    if (!first && ImGui::GetItemRectMax().x + gap + width <= right) ImGui::SameLine(0, gap);
-    first = false;
-    const std::array one = {label.c_str()};
-    if (!segmented(theme, row.id.data(), one, on ? 0 : -1, true)) continue;
-    std::vector<std::string> algorithms;
-    for (const ProgramInfo& each : program_table()) {
-      const bool was = std::find(choice.algorithms.begin(), choice.algorithms.end(), each.id) != choice.algorithms.end();
-      if (each.id == row.id ? !was : was) algorithms.emplace_back(each.id);
-    }
-    if (!algorithms.empty()) commands.push(SetSweep{to_string(choice.axis), std::move(algorithms), choice.quantity});
-  }
+  view.lesson.lesson != nullptr ? draw_program_list(view, commands, choice) : draw_program_buttons(view, commands, choice);
   study_message(view, "sweep");
 }
 

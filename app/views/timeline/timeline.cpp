@@ -33,7 +33,8 @@ float gutter_width(const View& view, float panel) {
   const float words = text_width(theme.ui_small, tr("Units")) + text_width(theme.ui_small, "SM") +
                       4 * switch_padding * theme.scale +
                       std::max(text_width(theme.ui_small, tr("cycles")), text_width(theme.ui_small, tr("time"))) + 16 * theme.scale;
-  return std::min(std::max(names, words), panel * 0.25F);
+  // The switches below the names do not overlap, whatever the size of text.
+  return std::min(std::max(std::min(names, panel * 0.25F), words), panel * 0.45F);
 }
 
 /// Returns false while data of a run are missing.
@@ -156,10 +157,12 @@ void cover_future(ImDrawList* list, const View& view, const TimelineState& state
   const Rect future = {{left, layout.plot.min.y}, {layout.area.max.x, bottom}};
   list->AddRectFilled(future.min, future.max, theme.panel);
   list->AddRectFilled({left, layout.plot.min.y}, {layout.plot.max.x, layout.plot.max.y}, with_alpha(theme.inset, 0.6F));
-  draw_text(list, theme.ui, {{left + theme.padding, layout.plot.min.y}, {layout.plot.max.x - theme.padding, layout.plot.max.y}},
-            theme.text_dim,
-            view.lesson.locked ? tr("The rest of the run shows after the answer.") : tr("The rest shows as the runs go on."),
-            Align::center);
+  const Rect room = {{left + theme.padding, layout.plot.min.y}, {layout.plot.max.x - theme.padding, layout.plot.max.y}};
+  const std::string words = first_that_fits(
+      theme.ui, room.width(),
+      {view.lesson.locked ? tr("The rest of the run shows after the answer.") : tr("The rest shows as the runs go on."),
+       view.lesson.locked ? tr("After the answer") : tr("Later"), "…"});
+  draw_text(list, theme.ui, room, theme.text_dim, words, Align::center);
 }
 
 /// If rows do not fit, scrolls to the row of the current operation. Manual scrolling during playback is respected.

@@ -15,6 +15,7 @@
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
 #include "app/views/error_words.h"
+#include "app/views/lesson/lesson_clicker.h"
 #include "app/views/work_words.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/validation.h"
@@ -328,11 +329,15 @@ void draw_figures(Row& row, const Rect& rect, const View& usual, float right) {
   if (!view.lesson.locked && !view.lesson.asks_later && !watched) draw_whole_run(row, rect, view, right);
 }
 
-/// What the next press of a clicker does in a deck, from all that there is to say to the least; empty without one, and in a lesson,
-/// which says it beside its text.
+/// What the next press of a clicker does in a deck or a lesson, from all that there is to say to the least; empty without one, and
+/// where a lesson says it beside its text.
 std::vector<std::string> next_clicks(const View& view) {
   const Lecture& lecture = *view.lecture;
-  if (view.lesson.lesson != nullptr || lecture.count() == 0 || view.lanes.empty()) return {};
+  if (view.lesson.lesson != nullptr) {
+    if (shows_lesson_text() && !lecture.asking) return {};  // a question to the class stands over the text
+    return {next_click_in_lesson(view)};
+  }
+  if (lecture.count() == 0 || view.lanes.empty()) return {};
   if (lecture.shown() == nullptr) return {tr("Page Down: the first scene")};
   std::vector<std::string> texts;
   switch (lecture.turn(1, view.lane().step)) {

@@ -165,14 +165,13 @@ void draw_state(const View& view, Commands& commands, const ExportChoice& choice
     return;
   }
   const float width = std::round(560 * theme.scale);
-  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + width);
   if (is_backward(choice))
-    text_item(theme.ui_small, theme.bad, say(tr("The last step ({}) comes before the first ({})."), choice.last, choice.first));
+    wrapped_text(theme.ui_small, theme.bad, say(tr("The last step ({}) comes before the first ({})."), choice.last, choice.first),
+                 width);
   else if (!exporting.refusal.empty())
-    text_item(theme.ui_small, theme.bad, say(exporting.refusal));
+    wrapped_text(theme.ui_small, theme.bad, say(exporting.refusal), width);
   else if (exporting.done)
     draw_written(theme, commands, exporting.path, width);
-  ImGui::PopTextWrapPos();
 }
 
 }  // namespace

@@ -32,9 +32,10 @@ constexpr std::array<std::string_view, 4> mask_view_controls = {"mask", "preset"
 
 /// How much is left out where the window is narrow.
 struct Detail {
-  bool captions = true, causal = true, blocks = true, title = true, sizes = true, chip = true, inputs = true, algorithms = true;
+  bool captions = true, causal = true, blocks = true, title = true, sizes = true, chip = true, inputs = true, algorithms = true,
+       problem = true, gpu = true;
   /// Pills that nothing else leads to: they are in a list behind one of their own then.
-  bool some_in_list() const { return !blocks || !inputs; }
+  bool some_in_list() const { return !blocks || !inputs || !problem || !gpu; }
 };
 
 std::string gpu_label(const View& view, const Detail& detail) {
@@ -278,16 +279,21 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
   bar.skip(12);
   if (detail.captions) bar.caption(tr("GPU"), theme.ui_small, theme.text_dim);
   const std::vector<std::string_view> gpu_controls = gpu_message_controls();
-  if (bar.popover(gpu_label(view, detail), "gpu", tr("The simulated GPU and all its numbers"), gpu_controls)) {
+  const auto show_gpu = [&](bool open) {
+    if (!open) return;
     draw_gpu_controls(view, commands);
     ImGui::EndPopup();
-  }
-  bar.skip(8);
-  if (detail.captions) bar.caption(tr("Problem"), theme.ui_small, theme.text_dim);
-  if (bar.popover(problem_label(view.requested->request, detail), "problem", tr("Sizes, type and mask"), problem_controls)) {
+  };
+  const auto show_problem = [&](bool open) {
+    if (!open) return;
     draw_problem_controls(view, commands);
     ImGui::EndPopup();
-  }
+  };
+  const std::string of_gpu = gpu_label(view, detail), of_problem = problem_label(view.requested->request, detail);
+  if (detail.gpu) show_gpu(bar.popover(of_gpu, "gpu", tr("The simulated GPU and all its numbers"), gpu_controls));
+  bar.skip(8);
+  if (detail.captions) bar.caption(tr("Problem"), theme.ui_small, theme.text_dim);
+  if (detail.problem) show_problem(bar.popover(of_problem, "problem", tr("Sizes, type and mask"), problem_controls));
   const auto tile = [&](bool open) {
     if (!open) return;
     draw_tile_controls(view, commands);
@@ -314,11 +320,15 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
   if (!detail.some_in_list()) return;
   const char* chosen = nullptr;
   if (bar.popover("…", "rest", tr("More controls"), {})) {
+    if (!detail.gpu && ImGui::Selectable(of_gpu.c_str())) chosen = "gpu";
+    if (!detail.problem && ImGui::Selectable(of_problem.c_str())) chosen = "problem";
     if (!detail.blocks && ImGui::Selectable(tile_label(view).c_str())) chosen = "tile";
     if (!detail.inputs && ImGui::Selectable(tr("Inputs"))) chosen = "inputs";
     ImGui::EndPopup();
   }
   if (chosen != nullptr) ImGui::OpenPopup(chosen);
+  if (!detail.gpu) show_gpu(bar.popover_here("gpu", gpu_controls));
+  if (!detail.problem) show_problem(bar.popover_here("problem", problem_controls));
   if (!detail.blocks) tile(bar.popover_here("tile", tile_controls));
   if (!detail.inputs) inputs(bar.popover_here("inputs", input_controls));
 }
@@ -397,7 +407,8 @@ float width_with(const View& view, const Detail& detail) {
       if (!info.button.empty()) width += pill_width(translated(info.button));
   if (detail.some_in_list()) width += pill_width("…");
   if (detail.captions) width += text_width(t.ui_small, tr("GPU")) + text_width(t.ui_small, tr("Problem")) + 24 * t.scale;
-  width += pill_width(gpu_label(view, detail)) + pill_width(problem_label(view.requested->request, detail));
+  if (detail.gpu) width += pill_width(gpu_label(view, detail));
+  if (detail.problem) width += pill_width(problem_label(view.requested->request, detail));
   if (detail.inputs) width += pill_width(tr("inputs"));
   if (detail.blocks) width += pill_width(tile_label(view));
   if (detail.causal) width += pill_width(mask_label(view));
@@ -432,9 +443,8 @@ bool message_is_for(const View& view, std::span<const std::string_view> controls
 
 void control_message(const View& view, std::string_view control) {
   if (!view.workspace->message || view.workspace->message->control != control) return;
-  ImGui::PushTextWrapPos(std::round(346 * view.theme->scale));  // left of what note_limits() says beside a field
-  text_item(view.theme->ui_small, view.theme->bad, words_of(*view.workspace->message));
-  ImGui::PopTextWrapPos();
+  const float right = std::round(346 * view.theme->scale);  // left of what note_limits() says beside a field
+  wrapped_text(view.theme->ui_small, view.theme->bad, words_of(*view.workspace->message), right - ImGui::GetCursorPosX());
 }
 
 void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::span<const std::string> languages) {
@@ -456,7 +466,7 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
   Detail detail;
   const float room = rect.width() - right - 8 * theme.scale;
   for (bool Detail::*part : {&Detail::captions, &Detail::causal, &Detail::title, &Detail::blocks, &Detail::sizes, &Detail::chip,
-                             &Detail::inputs, &Detail::algorithms})
+                             &Detail::inputs, &Detail::algorithms, &Detail::problem, &Detail::gpu})
     if (width_with(view, detail) > room) detail.*part = false;
 
   Bar bar(rect, view);

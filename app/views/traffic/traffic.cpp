@@ -60,10 +60,10 @@ void draw_by_tensor(ImDrawList* list, const Theme& theme, const Rival& rival, co
   }
 }
 
-/// The titles of the backward programs begin alike, so theirs are short.
-std::string rival_title(const Rival& rival) {
+/// The titles of the backward programs begin alike, so theirs are short; so are all of them where one would be cut.
+std::string rival_title(const Rival& rival, bool brief) {
   const auto info = find_program(rival.id);
-  return info && (*info)->pass == Pass::backward ? short_algorithm_title(**info) : translated(rival.title);
+  return info && (brief || (*info)->pass == Pass::backward) ? short_algorithm_title(**info) : translated(rival.title);
 }
 
 /// "128×64": the tile of a program's bar.
@@ -87,7 +87,7 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
   float name_width = 0, tile_width = 0, figure_width = 0;
   for (const Rival& rival : rivals) {
     most = std::max(most, rival.bytes);
-    name_width = std::max(name_width, text_width(theme.ui_small, rival_title(rival)));
+    name_width = std::max(name_width, text_width(theme.ui_small, rival_title(rival, false)));
     tile_width = std::max(tile_width, text_width(theme.ui_small, tile_text(rival)));
     figure_width = std::max(figure_width, text_width(theme.mono_small, format_bytes(Bytes(rival.bytes))));
   }
@@ -96,7 +96,13 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
   // A name may be cut short for the tile, a bar not: there the tooltip alone has the tile.
   const bool has_tiles = width - tile_width - figure_width >= 190 * theme.scale;
   if (!has_tiles) tile_width = 0;
-  name_width = std::min(name_width, width * 0.42F - 0.5F * tile_width) + 8 * theme.scale;
+  const float most_of_name = width * 0.42F - 0.5F * tile_width;
+  const bool brief = name_width + 2 * theme.scale > most_of_name;
+  if (brief) {
+    name_width = 0;
+    for (const Rival& rival : rivals) name_width = std::max(name_width, text_width(theme.ui_small, rival_title(rival, true)));
+  }
+  name_width = std::min(name_width, most_of_name) + 8 * theme.scale;
   for (const Rival& rival : rivals) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     ImGui::PushID(rival.id.c_str());
@@ -119,7 +125,7 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
     }
     const float bottom = at.y + row_height;
     draw_text(list, theme.ui_small, {at, {at.x + name_width - 6 * theme.scale, bottom}},
-              rival.current || hovered ? theme.text : theme.text_dim, rival_title(rival));
+              rival.current || hovered ? theme.text : theme.text_dim, rival_title(rival, brief));
     if (has_tiles)
       draw_text(list, theme.ui_small, {{at.x + name_width, at.y}, {at.x + name_width + tile_width - 8 * theme.scale, bottom}},
                 theme.text_faint, tile_text(rival), Align::right);

@@ -5,11 +5,14 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "app/cli/help.h"
+#include "app/cli/request.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
@@ -375,11 +378,25 @@ TEST_CASE("command line: a command that writes a file requires its name") {
   CHECK(good({"calibrate"}).out.empty());
 }
 
+TEST_CASE("command line: the help of --algorithm names the program that a request without it gets") {
+  std::string help;
+  std::istringstream words(good({"simulate", "--help"}).text);
+  for (std::string word; words >> word;) help += (help.empty() ? "" : " ") + word;
+  CHECK(help.find("program to run [flash2; flex with --mask, --preset, --score or --page-size]") != std::string::npos);
+  CHECK(algorithm_of(good({"simulate"})) == "flash2");
+  for (const std::vector<std::string>& flags :
+       {std::vector<std::string>{"--mask", "kv <= q"}, {"--preset", "causal"}, {"--score", "score * 2"}, {"--page-size", "16"}}) {
+    CAPTURE(flags.front());
+    CHECK(algorithm_of(good({"simulate", flags[0], flags[1]})) == "flex");
+  }
+  CHECK(algorithm_of(good({"simulate", "--mask", "kv <= q", "--algorithm", "standard"})) == "standard");
+}
+
 TEST_CASE("command line: --help wins, and names every flag, command, algorithm and default") {
   const std::string help = good({"--help"}).text;
   for (const CommandInfo& command : command_table()) CHECK(help.find(command.name) != std::string::npos);
   for (const ProgramInfo& program : program_table()) CHECK(help.find(program.id) != std::string::npos);
-  for (const char* word : {"Usage: tilescope", "--algorithm ID", "[flash2]", "h200", "Exit codes", "TILESCOPE_ASSETS"})
+  for (const char* word : {"Usage: tilescope", "--algorithm ID", "h200", "Exit codes", "TILESCOPE_ASSETS"})
     CHECK(help.find(word) != std::string::npos);
   for (const CommandInfo& command : command_table()) {
     const std::string text = good({std::string(command.name), "--help", "--nonsense"}).text;

@@ -239,7 +239,7 @@ TEST_CASE("open: a deck with a page or with steps that there are not ends with 2
     CHECK(no_lesson.code == 2);
     CHECK(no_lesson.err.find("lesson.toml, line 3: there is no lesson 'nolesson'") != std::string::npos);
   }
-  CHECK(bad_open({"--deck", page}).find("there is no page 33") != std::string::npos);
+  for (const char* flag : {"--deck", "--open"}) CHECK(bad_open({flag, page}).find("there is no page 33") != std::string::npos);
   const std::string steps =
       folder.file("steps.toml", head + "link = \"seq=16&head_dim=4&block_q=4&block_kv=4\"\nsteps = \"3:1200\"\n");
   const RunOutcome beyond = run_program({"render", "--deck", steps, "--out", folder.path("x.png")});

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -57,6 +58,27 @@ TEST_CASE("plot: an axis from 0 has a 0 without a sign at its foot") {
   const std::vector<PlotTick> ticks = plot_ticks(axis, 4);
   REQUIRE_FALSE(ticks.empty());
   CHECK(ticks.front().text == "0.000000");
+}
+
+TEST_CASE("plot: a logarithmic axis has at least three labels, however short it is") {
+  for (const int most : {3, 5, 9})
+    for (double low = 1.05; low < 900; low *= 1.37)
+      for (double times = 1.3; times < 5000; times *= 1.6) {
+        const PlotAxis axis{.low = low, .high = low * times};
+        CAPTURE(most);
+        CAPTURE(low);
+        CAPTURE(times);
+        int labels = 0;
+        double before = 0;
+        for (const PlotTick& tick : plot_ticks(axis, most)) {
+          if (tick.text.empty()) continue;
+          CHECK(tick.value > before);
+          before = tick.value;
+          labels += tick.value >= axis.low && tick.value <= axis.high ? 1 : 0;
+        }
+        CHECK(labels >= 3);
+        CHECK(labels <= 12);
+      }
 }
 
 TEST_CASE("plot: the label of a line lies on it and on no other label, also where lines are close or at the edge") {

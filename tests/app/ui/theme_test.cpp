@@ -8,6 +8,7 @@
 
 #include "app/ui/theme.h"
 #include "sim/programs/attention_tensors.h"
+#include "sim/programs/backward_tensors.h"
 #include "tests/sim/attention_schema.h"
 
 using namespace tilescope;
@@ -94,6 +95,18 @@ TEST_CASE("theme: tensor colours differ for normal sight, protanopia, deuteranop
           CAPTURE(sight[0][0]);
           CHECK(distance(theme.color(apart[i]), theme.color(apart[j]), sight) >= clearly_different);
         }
+  }
+}
+
+TEST_CASE("theme: Q, dQ and the sum of dQ differ for normal sight, protanopia, deuteranopia and tritanopia") {
+  constexpr std::array apart = {tensors::q, tensors::d_q, tensors::d_q_acc};
+  for (ThemeKind kind : both) {
+    const Theme theme = make_theme(kind, 1);
+    for (const Table& sight : {normal_sight, protanopia, deuteranopia, tritanopia})
+      for (std::size_t i = 0; i < apart.size(); ++i)
+        for (std::size_t j = i + 1; j < apart.size(); ++j)
+          CHECK(distance(theme.color(apart[i]), theme.color(apart[j]), sight) >= 10);
+    CHECK(contrast_ratio(theme.color(tensors::d_q_acc), theme.panel) >= (kind == ThemeKind::dark ? 4.0 : 2.0));
   }
 }
 

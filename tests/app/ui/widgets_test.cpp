@@ -1,4 +1,5 @@
 // Widgets: text that is cut is cut between characters and says so.
+#include <algorithm>
 #include <random>
 
 #include <doctest/doctest.h>
@@ -43,6 +44,31 @@ TEST_CASE("widgets: elided text uses the available width") {
   const std::string text(60, 'm');
   const float width = text_width(fonts.theme.ui, std::string(20, 'm')) + text_width(fonts.theme.ui, "…") + 1;
   CHECK(elide(fonts.theme.ui, text, width) == fmt::format("{:m>20}…", ""));
+}
+
+TEST_CASE("widgets: a line breaks at blanks alone, and never inside a number or before its unit") {
+  const BakedFonts fonts;
+  ImFont* const font = fonts.theme.ui;
+  const std::string text = "The run takes 1.5 µs, 12.25 GB/s and 4 tiles; HBM has 3.35 TB/s.\nAt 1.98 GHz it is 0.5 % faster.";
+  const float widest = text_width(font, "12.25 GB/s ");
+  int most_lines = 0;
+  for (float width = widest; width < 600; width += 1.5F) {
+    CAPTURE(width);
+    const std::string lines = in_lines(font, text, width);
+    CAPTURE(lines);
+    for (const char* whole : {"1.5 µs,", "12.25 GB/s", "3.35 TB/s.", "1.98 GHz", "0.5 %"})
+      CHECK(lines.find(whole) != std::string::npos);
+    CHECK(text_width(font, lines) <= width);
+    std::string on_one = lines;
+    std::replace(on_one.begin(), on_one.end(), '\n', ' ');
+    std::string same = text;
+    std::replace(same.begin(), same.end(), '\n', ' ');
+    CHECK(on_one == same);
+    const auto count = static_cast<int>(std::count(lines.begin(), lines.end(), '\n')) + 1;
+    most_lines = std::max(most_lines, count);
+    CHECK(wrapped_height(font, text, width) == doctest::Approx(static_cast<float>(count) * font->FontSize));
+  }
+  CHECK(most_lines > 4);
 }
 
 TEST_CASE("widgets: short numbers take at most four characters and keep their meaning") {

@@ -1,5 +1,6 @@
 // Every lesson of the program from its first page to its last, once by keyboard without a mouse, once by the two keys of a clicker.
 #include <algorithm>
+#include <cctype>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "app/model/requests/mask_tables.h"
 #include "app/ui/language.h"
 #include "app/ui/text_record.h"
+#include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/lesson_clicker.h"
 #include "app/views/lesson/lesson_place.h"
 #include "tests/app/views/window_script.h"
@@ -63,9 +65,60 @@ void answer(WindowScript& script, const LessonQuestion& ask) {
   }
 }
 
+/// Whether `text` has `figure` as one of its own: no part of a longer number, and no bare number that has a unit there.
+bool says_figure(std::string_view text, std::string_view figure) {
+  const auto goes_on = [](char c) {
+    return (c >= '0' && c <= '9') || c == '.' || c == '%' || (static_cast<unsigned char>(c) & 0x80U) != 0;
+  };
+  const bool bare = figure.back() >= '0' && figure.back() <= '9';
+  for (std::size_t at = text.find(figure); at != std::string_view::npos; at = text.find(figure, at + 1)) {
+    const std::string_view after = text.substr(at + figure.size());
+    const bool ends = after.empty() || after.starts_with(". ") || after.starts_with(".\n") || after.starts_with(".\t");
+    const bool other = !ends && (goes_on(after.front()) || (bare && after.front() == ' '));
+    if ((at == 0 || !goes_on(text[at - 1])) && !other) return true;
+  }
+  return false;
+}
+
+/// The figures that answer the page's question, of at least three digits, since others stand anywhere; without those that the page
+/// says itself, the whole of a share, and those that Compare shows of the page's own run.
+std::vector<std::string> answering_figures(const LessonView& lesson) {
+  const LessonPage& page = lesson.lesson->pages[lesson.page];
+  const LessonQuestion& ask = *page.ask;
+  const PageFigures& figures = *lesson.figures;
+  const bool compares = std::ranges::find(lesson.scene->look, "compare") != lesson.scene->look.end();
+  const bool chooses = ask.kind == QuestionKind::choice || ask.kind == QuestionKind::point;
+  const int right = chooses ? right_option(ask, figures) : -1;  // the others may be as the page's own run, which is shown
+  std::vector<double> values;
+  for (std::size_t i = 0; ask.shows_values && i < figures.values.size(); ++i)
+    if ((!chooses || static_cast<int>(i) == right) && (!compares || ask.values[i].text.find('.') != std::string::npos))
+      values.push_back(figures.values[i]);
+  if (ask.kind == QuestionKind::number) values.push_back(figures.answer);
+  if (ask.kind == QuestionKind::draw) values.insert(values.end(), figures.curve.begin(), figures.curve.end());
+  std::string said = prose_words(page.prose, &figures.shown) + "\n" + prose_words(ask.question, &figures.shown);
+  for (const Prose& option : ask.options) said += "\n" + prose_words(option, &figures.shown);
+  std::vector<std::string> out;
+  for (const double value : values) {
+    const std::string words = figure_words(value, ask.unit);
+    const auto digits = std::ranges::count_if(words, [](unsigned char c) { return std::isdigit(c) != 0; });
+    const bool whole = ask.unit == FigureUnit::percent && value == 1;
+    if (digits >= 3 && !whole && said.find(words) == std::string::npos) out.push_back(words);
+  }
+  return out;
+}
+
+/// What the window writes must not have an answer that is still asked for.
+void check_hides_answer(const LessonView& lesson, const std::string& written) {
+  if (!lesson.locked || lesson.figures == nullptr) return;
+  for (const std::string& figure : answering_figures(lesson)) {
+    CAPTURE(written);
+    CHECK_MESSAGE(!says_figure(written, figure), figure);
+  }
+}
+
 }  // namespace
 
-TEST_CASE("lessons: all of them are gone through without a mouse") {
+TEST_CASE("lessons: all of them are gone through without a mouse, and none shows a figure that it asks for") {
   const auto script = WindowScript::open(start_with_lessons(), 960, 600);
   if (script == nullptr) return;
   const LessonView first = script->view().lesson;
@@ -84,6 +137,11 @@ TEST_CASE("lessons: all of them are gone through without a mouse") {
       if (shown.ask) {
         script->press(ImGuiKey_PageDown);
         REQUIRE(script->view().lesson.page == page);  // held
+        {
+          const TextRecording recording;
+          script->settle();
+          check_hides_answer(script->view().lesson, recording.text());
+        }
         answer(*script, *shown.ask);
         REQUIRE(script->view().lesson.answer != nullptr);
         CHECK(script->view().lesson.answer->given);

@@ -1,5 +1,6 @@
 // A question to the class: written from any scene, with bars that can be compared and one focus.
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "app/ui/tab_stops.h"
 #include "app/ui/text_record.h"
 #include "app/views/chrome.h"
+#include "app/views/lesson/lesson_clicker.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/views/window_script.h"
@@ -165,6 +167,31 @@ TEST_CASE("lecture: the keys of a clicker work while the class is asked, whateve
   script->press(ImGuiKey_B);
   CHECK_FALSE(script->view().workspace->blank);
   CHECK(script->view().lecture->asking);
+}
+
+TEST_CASE("lecture: while a question stands over the text of a lesson's scene, the playback bar says what Page Down does") {
+  const TemporaryFolder folder;
+  Session::Start start = opening_start();
+  start.lessons = list_of_small_lesson(folder.file("00-small.en.md", small_lesson));
+  auto deck = std::make_shared<Deck>();
+  deck->scenes.resize(2);
+  deck->scenes[0].lesson = ScenePage{"00-small", 0};
+  start.deck = deck;
+  const auto script = WindowScript::open(start, 1280, 720);
+  if (script == nullptr) return;
+  script->command(SetPresent{true});
+  script->command(GoToScene{0});
+  const auto times_said = [&] {
+    const TextRecording recording;
+    script->frame().build(script->width(), script->height(), 1.0 / 60);
+    const std::string text = recording.text(), hint = next_click_in_lesson(script->view());
+    int count = 0;
+    for (std::size_t at = text.find(hint); at != std::string::npos; at = text.find(hint, at + 1)) ++count;
+    return count;
+  };
+  CHECK(times_said() == 1);  // below the text
+  script->command(AskClass{true});
+  CHECK(times_said() == 2);  // that one is covered
 }
 
 TEST_CASE("lecture: counts typed at once after a question is raised go where they go when typed slowly") {

@@ -10,6 +10,7 @@
 #include <imgui_internal.h>
 
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_list.h"
 #include "app/model/lessons/lesson_runs.h"
 #include "app/model/requests/assets.h"
 #include "app/ui/panel_state.h"
@@ -312,6 +313,29 @@ play = "none"
       for (const std::string& text : recording.cut()) FAIL_CHECK(text);
       // Tensors whose parts are too narrow for their names are named below the bars.
       CHECK(recording.text().find("dQ_acc") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("large text: on a page of a lesson no text is over another, and what scrolls says so") {
+  for (const float scale : {1.0F, 1.5F, 2.0F}) {
+    Session::Start start = opening_start();
+    start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+    const auto script = WindowScript::open(std::move(start), 1280, 720, scale);
+    if (script == nullptr) return;
+    for (const auto& [id, page] : {std::pair{"03-one-pass", 2}, {"09-causal-balance", 2}, {"23-five-or-seven", 2}}) {
+      const std::string where = fmt::format("{}:{} at {}", id, page + 1, scale);
+      CAPTURE(where);
+      script->command(OpenLesson{id, static_cast<std::size_t>(page)});
+      script->hover(2, 2);  // no tooltip
+      const TextRecording recording;
+      script->frame().build(script->width(), script->height(), 1.0 / 60);
+      for (const std::string& pair : recording.overlapping()) FAIL_CHECK(pair);
+      const LessonPlace& place = lesson_place();
+      CHECK((recording.text().find("more ▾") != std::string::npos) == (place.scroll + 1 < place.most));
+      const ImGuiWindow* panel = middle_panel(*script);
+      REQUIRE(panel != nullptr);
+      CHECK(panel->ScrollMax.x == 0);
     }
   }
 }

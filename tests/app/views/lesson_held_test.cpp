@@ -539,6 +539,81 @@ TEST_CASE("lesson 7: a machine without an L2 has no column and no legend of one"
   CHECK(bars.find("L2") == std::string::npos);
 }
 
+TEST_CASE("lesson 9: what limits the run stands in the header after the answer alone") {
+  const auto script = WindowScript::open(start_with_all_lessons(), 1280, 720);
+  if (script == nullptr) return;
+  const auto text = [&] {
+    const TextRecording recording;
+    script->settle();
+    return recording.text();
+  };
+  script->command(OpenLesson{"09-causal-balance", 0});
+  REQUIRE(script->view().lesson.locked);
+  CHECK(text().find("Bottleneck") == std::string::npos);
+  LessonAnswer none;
+  none.given = false;
+  script->command(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+  CHECK(text().find("Bottleneck") != std::string::npos);
+}
+
+TEST_CASE("lesson 3: how far O is from float64 shows after the question about it") {
+  Opened opened(start_with_all_lessons());
+  PanelScreen screen({400, 500});
+  constexpr const char* later = "O against float64: after the answer";
+  opened.after(OpenLesson{"03-one-pass", 4});
+  CHECK(text_of(screen, opened.session, &draw_softmax_panel).find(later) != std::string::npos);
+  REQUIRE(opened.view().lesson.locked);
+  show_answer(opened);
+  opened.session.finish();
+  const std::string answered = text_of(screen, opened.session, &draw_softmax_panel);
+  CAPTURE(answered);
+  CHECK(answered.find(later) == std::string::npos);
+  CHECK(answered.find("O against float64") != std::string::npos);
+}
+
+TEST_CASE("lesson 18: bars of runs of which one was recorded have one scale") {
+  Session::Start start = start_with_all_lessons();
+  start.measurements = load_measurements();
+  Opened opened(std::move(start));
+  PanelScreen screen({1200, 800});
+  opened.after(OpenLesson{"18-ignored-mask", 2});
+  show_answer(opened);
+  const std::string bars = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(bars);
+  CHECK(bars.find("recorded:") != std::string::npos);
+  CHECK(bars.find("its own scale") == std::string::npos);
+}
+
+TEST_CASE("lesson 5: the programs beside a lesson's run have names that are not cut") {
+  const auto script = WindowScript::open(start_with_all_lessons(), 1280, 720);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"05-six-trips", 2});
+  script->command(SetPresent{true});
+  LessonAnswer none;
+  none.given = false;
+  script->command(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+  const TextRecording recording;
+  script->settle();
+  CHECK(recording.text().find("Flash-1") != std::string::npos);
+  for (const std::string& text : recording.cut()) CHECK(text.find("tention") == std::string::npos);
+}
+
+TEST_CASE("lesson 23: beside a sweep its programs are in a list, and the curves have the height") {
+  Opened opened(start_with_all_lessons());
+  PanelScreen screen({900, 600});
+  opened.after(OpenLesson{"23-five-or-seven", 2});
+  show_answer(opened);
+  opened.session.finish();
+  const std::string beside = text_of(screen, opened.session, &draw_sweep_panel);
+  CAPTURE(beside);
+  CHECK(beside.find("deterministic") == std::string::npos);  // a program that is not swept
+  opened.after(CloseLesson{});
+  opened.after(SetAlgorithm{"flash2_backward"});
+  opened.after(SetCenter{CenterView::sweep});
+  opened.session.finish();
+  CHECK(text_of(screen, opened.session, &draw_sweep_panel).find("deterministic") != std::string::npos);
+}
+
 TEST_CASE("lesson 2: the scores that the text speaks of stand on their bars") {
   Opened opened(start_with_all_lessons());
   PanelScreen screen({840, 360});

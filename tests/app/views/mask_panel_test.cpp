@@ -312,6 +312,15 @@ TEST_CASE("mask panel: what is saved names its link, and HBM reads stand beside 
   CHECK(text.find("of the dense K and V traffic L2→SM") != std::string::npos);
   CHECK(text.find("HBM reads of K and V: " + format_bytes(read) + ", without the mask at least ") != std::string::npos);
   CHECK(text.find("not compared") == std::string::npos);
+  // The lists of blocks cost bytes too.
+  std::int64_t lists = 0;
+  for (const Tensor tensor : run.program->tensors())
+    for (const char* of_lists : {"kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices"})
+      if (to_string(tensor) == of_lists) lists += run.ledger.total(tensor, Link::l2_to_sm).value;
+  REQUIRE(lists > 0);
+  const std::size_t row = text.find("Block lists read, L2→SM");
+  REQUIRE(row != std::string::npos);
+  CHECK(text.substr(row, text.find('\n', row) - row).ends_with(format_bytes(Bytes(lists))));
   // A simulation of another mask is not compared.
   Requested other = *shown.requested;
   other.request.masking = {};

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "app/model/measurements/measurements.h"
+#include "app/model/measurements/runs_at_clock.h"
 #include "app/model/requests/assets.h"
 #include "app/model/run_data/exactness.h"
 #include "app/ui/text_record.h"
@@ -30,6 +32,23 @@ bool contains(const std::vector<std::string>& sentences, std::string_view text) 
 }
 
 }  // namespace
+
+TEST_CASE("race: where the times are at another clock than the cycles, the verdict says at which") {
+  Session::Start start = h200_start({.heads = 16, .kv_heads = 16, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64});
+  start.measurements = load_measurements();
+  start.race = true;
+  Opened opened(std::move(start));
+  opened.after(SeekCycle{1e12});
+  REQUIRE(opened.view().studies->race != nullptr);
+  const GpuSpec &shown = opened.view().lanes.front().simulation->request.gpu,
+                &timed = opened.view().studies->race->first->request.gpu;
+  REQUIRE(timed.sm_clock_hz != shown.sm_clock_hz);
+  CHECK(opened.view().studies->race->second->request.gpu.sm_clock_hz == timed.sm_clock_hz);  // never two clocks
+  PanelScreen screen({1600, 900});
+  const std::string text = screen.text(View{opened.view(), nullptr}, draw_race_panel);
+  CAPTURE(text);
+  CHECK(text.find("faster at " + format_clock(timed.sm_clock_hz)) != std::string::npos);
+}
 
 TEST_CASE("race reason: in the first example HBM bounds standard attention, and S and P are its extra traffic") {
   const GpuSpec toy = *load_gpu("toy");

@@ -10,6 +10,7 @@
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_list.h"
+#include "app/model/lessons/lesson_runs.h"
 #include "app/model/requests/assets.h"
 #include "app/next_picture.h"
 #include "app/ui/text_record.h"
@@ -104,6 +105,7 @@ TEST_CASE("presenter: a scene that shows a lesson's page has its own notes first
   deck->scenes.resize(3);
   deck->scenes[1].lesson = ScenePage{"00-small", 4};
   deck->scenes[1].notes = "Ask Mina first.";
+  deck->scenes[2].lesson = ScenePage{"00-small", 4};
   start.deck = deck;
   const auto script = WindowScript::open(start, 1280, 720);
   if (script == nullptr) return;
@@ -127,6 +129,17 @@ TEST_CASE("presenter: a scene that shows a lesson's page has its own notes first
   REQUIRE(own != std::string::npos);
   REQUIRE(of_page != std::string::npos);
   CHECK(own < of_page);
+  const auto answered = [&] {
+    LessonAnswer none;
+    none.given = false;
+    script->command(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+    return draw();
+  };
+  CHECK(answered().find("then the next scene") != std::string::npos);
+  script->command(GoToScene{2});
+  const std::string of_last = answered();
+  CHECK(of_last.find("then the next scene") == std::string::npos);
+  CHECK(of_last.find("the rest of the text. This is the last scene.") != std::string::npos);
   script->command(OpenLesson{"00-small", 3});  // a page beside the deck
   const std::string of_lesson = draw();
   CHECK(of_lesson.find("page 4 of 5") != std::string::npos);

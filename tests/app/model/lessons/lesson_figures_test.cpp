@@ -384,6 +384,27 @@ TEST_CASE("lesson figures: a wrong drawing has the reason of the way it is off")
   CHECK(findings("wrong = [{ drawn = \"left\", say = \"No.\" }]").find("drawn must be") != std::string::npos);
 }
 
+TEST_CASE("lesson: a drawing differs from its curve in how steep it is, and where the two part or meet") {
+  using Slope = CurveDifference::Slope;
+  const std::vector<double> xs = {16, 32, 64, 128}, curve = {10, 40, 160, 640};
+  const auto difference = [&](const std::vector<double>& drawn, double tolerance = 0.5) {
+    return *curve_difference(xs, drawn, curve, tolerance);
+  };
+  CHECK(difference({10, 20, 40, 80}).slope == Slope::too_flat);
+  CHECK(difference({1, 40, 160, 640}).slope == Slope::too_steep);
+  CHECK(difference({640, 160, 40, 10}).slope == Slope::other_way);
+  CHECK(difference({20, 80, 320, 1280}).slope == Slope::right);  // twice as high everywhere
+  CHECK_FALSE(difference({0, 40, 160, 640}).slope);
+  CHECK(difference({10, 40, 60, 80}).parts_after == 1);
+  CHECK_FALSE(difference({10, 40, 60, 80}).meets_at);
+  CHECK(difference({1, 10, 160, 640}).meets_at == 2);
+  for (const auto& both : {difference({10, 400, 160, 80}), difference(curve), difference({1, 1, 1, 1})}) {
+    CHECK_FALSE(both.parts_after);
+    CHECK_FALSE(both.meets_at);
+  }
+  CHECK_FALSE(curve_difference(xs, {1, 2}, curve, 0.5));
+}
+
 TEST_CASE("lessons: a straight line through the ends of the HBM bytes of standard attention is told that they bend") {
   const auto lesson = load_lesson(load_lesson_list(), "1", "en");
   REQUIRE(lesson);

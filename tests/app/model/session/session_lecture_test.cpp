@@ -395,6 +395,21 @@ TEST_CASE("session: a deck with a page that there is not is refused with its lin
   CHECK(opened.view().lesson.page == 4);
 }
 
+TEST_CASE("session: a scene may name its lesson by number, and its page is the scene that is shown") {
+  const TemporaryFolder folder;
+  Session::Start start = start_with(deck_of({"step=0"}));
+  start.lessons = list_of_small_lesson(folder.file("00-small.en.md", small_lesson));
+  Opened opened(std::move(start));
+  const std::string file =
+      folder.file("talk.toml", "schema = \"tilescope.deck/1\"\n[[scene]]\nlesson = \"0:5\"\n[[scene]]\nlink = \"step=3\"\n");
+  opened.after(OpenDeck{file});
+  REQUIRE(opened.view().lesson.lesson != nullptr);
+  CHECK(opened.view().lesson.page == 4);
+  CHECK(opened.view().lecture->shows_page("00-small", 4));
+  opened.after(TurnPage{1});
+  CHECK(opened.view().lecture->scene() == 1);
+}
+
 TEST_CASE("session: a page of a lesson is kept as a scene, which opens it again without its answer") {
   const TemporaryFolder folder;
   Session::Start start = opening_start();
