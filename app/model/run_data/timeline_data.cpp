@@ -119,7 +119,7 @@ bool has_roles(const Simulation& simulation) {
 /// Returns whether group 0, which asks for the copies, does nothing else.
 bool has_producer(std::span<const Interval> intervals) {
   return std::none_of(intervals.begin(), intervals.end(), [](const Interval& interval) {
-    return interval.group == 0 && interval.unit != Unit::copy && interval.unit != Unit::barrier;
+    return interval.group == 0 && interval.unit != Unit::copy && interval.unit != Unit::sync;
   });
 }
 
