@@ -96,7 +96,7 @@ KernelNeeds flash3_backward_needs(const AttentionProblem& problem, const Program
   needs.instruction = ProductInstruction::wgmma;
   needs.uses_tma = true;
   needs.threads = (1 + groups) * group_warps * warp_lanes;
-  needs.groups = {{"producer", group_warps, build.setmaxnreg_dec}};
+  needs.groups = {{"producer", group_warps, build.setmaxnreg_dec, false}};
   constexpr std::string_view names[groups] = {"consumer 0", "consumer 1"};
   for (const std::string_view name : names) needs.groups.push_back({name, group_warps, build.setmaxnreg_inc});
   // K and V, dQ of a tile in fp32, and their barriers; a stage has Q, dO and dS, L and D with 16 floats more, and four barriers.

@@ -177,7 +177,7 @@ void emit_added_gradient_rows(BlockBuilder& b, bool converts, const AttentionPro
 
 /// Returns the tiles that emit_key_gradients() keeps in shared memory. P and dS of a warp's keys go from its registers to the
 /// products, unless two warps share the keys, or all warps need dS.
-inline std::uint32_t key_block_tiles(const KernelNeeds& needs, bool all_need_d_s) {
+inline TileSet key_block_tiles(const KernelNeeds& needs, bool all_need_d_s) {
   TileSet chip_tiles = tile_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o_ring);
   if (needs.warps_sharing_rows > 1) chip_tiles |= tile_bits(tiles::p_kept, tiles::d_s);
   if (all_need_d_s) chip_tiles |= tile_bits(tiles::d_s);

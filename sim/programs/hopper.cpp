@@ -1,7 +1,7 @@
 // The ladder to Hopper: FlashAttention-2 forward on wgmma and TMA, one idea a rung, each rung a row of a table.
 //
 //   hopper_wgmma          K and V come in boxes of TMA; wgmma reads them from shared memory
-//   hopper_producer       one warp loads, two groups of four warps compute; a ring of buffers with full and empty tokens
+//   hopper_producer       a thread of its own loads, two groups of four warps compute; a ring of buffers with full and empty tokens
 //   hopper_three_groups   three groups of 64 rows share each K and V
 //   hopper_overlap        the softmax of a tile runs under O += P V of the tile before
 //   hopper_ping_pong      the groups take turns on the tensor cores
@@ -13,8 +13,9 @@
 //   producer     load Q₀ Q₁   load K₀ ─full─►  load V₀ ─full─►          … wait empty, load K₂ …
 //   consumer g   wait Q   wait K₀, issue S   wait S ─empty K₀─►  softmax   wait V₀, issue O += P V   wait O ─empty V₀─►
 //
-//   l2_to_sm = B·Hq·(64·⌈Nq/64⌉·d + 2·Σᵢ Wᵢ·d)·e      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)      and 32 bytes a ticket and a block on
-//   both Wᵢ: Bc times the tiles that query tile i visits
+//   l2_to_sm = B·Hq·(64·⌈Nq/64⌉·d + 2·Σᵢ Wᵢ·d)·e      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)
+//
+// Wᵢ: Bc times the tiles that query tile i visits. A ticket and the end of a block that draws add 32 bytes to both.
 #include <algorithm>
 #include <array>
 #include <limits>

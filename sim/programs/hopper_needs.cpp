@@ -136,7 +136,7 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   needs.uses_tma = true;
   needs.threads = group_threads * (groups + (rung.producer ? 1 : 0));
   // Without a producer a thread of the first group asks for the copies.
-  if (rung.producer) needs.groups.push_back({"producer", group_threads / warp_lanes, build.setmaxnreg_dec});
+  if (rung.producer) needs.groups.push_back({"producer", group_threads / warp_lanes, build.setmaxnreg_dec, false});
   for (int g = 0; g < groups; ++g)
     needs.groups.push_back({(rung.producer ? consumer_names : group_names)[static_cast<std::size_t>(g)], group_threads / warp_lanes,
                             build.setmaxnreg_inc});

@@ -227,7 +227,7 @@ namespace {
 std::int64_t odd_group_rows(const TileProgram& program) {
   const std::int64_t rows = program.tile().block_q;
   for (const LaunchSpec& launch : program.launches()) {
-    const auto groups = static_cast<std::int64_t>(launch.needs.groups.size()) - 1;  // the first one only loads
+    const std::int64_t groups = launch.needs.computing_groups();
     if (launch.needs.instruction != ProductInstruction::wgmma || launch.axis != Axis::query || groups < 1) continue;
     if (rows % (groups * wgmma_rows) != 0) return ceil_div(rows, groups);
   }

@@ -38,7 +38,7 @@ enum : std::uint8_t {
   after_lists
 };
 
-/// The counter of the persistent rungs of the ladder.
+/// The counters from which blocks of the ladder draw their tiles.
 enum : std::uint8_t { tickets = after_lists };
 
 /// The spilled registers of flex.

@@ -4,6 +4,7 @@
 //   operations
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -36,7 +37,8 @@ struct ListingLine {
 struct WarpGroup {
   std::string_view name;  // "producer"
   int warps = 1;
-  int registers = 0;  // per thread, once the groups have passed them on; 0: as launched
+  int registers = 0;     // per thread, once the groups have passed them on; 0: as launched
+  bool computes = true;  // otherwise it only asks for copies
   bool operator==(const WarpGroup&) const = default;
 };
 
@@ -69,6 +71,9 @@ struct KernelNeeds {
   ElementCost slope_cost;                    // of its derivative, beside it
   ElementCost mask_cost = causal_mask_cost;  // of an element of a partial tile
   bool spills() const { return registers_wanted > registers_limit; }
+  std::int64_t computing_groups() const {
+    return std::count_if(groups.begin(), groups.end(), [](const WarpGroup& group) { return group.computes; });
+  }
   bool operator==(const KernelNeeds&) const = default;
 };
 

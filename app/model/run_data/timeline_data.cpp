@@ -116,15 +116,8 @@ bool has_roles(const Simulation& simulation) {
   return launches.size() == 1 && launches.front().needs.groups.size() > 1;
 }
 
-/// Returns whether group 0, which asks for the copies, does nothing else.
-bool has_producer(std::span<const Interval> intervals) {
-  return std::none_of(intervals.begin(), intervals.end(), [](const Interval& interval) {
-    return interval.group == 0 && interval.unit != Unit::copy && interval.unit != Unit::sync;
-  });
-}
-
 /// Returns the lanes of a simulation, without bars.
-std::vector<UnitLane> empty_lanes(const Simulation& simulation, std::span<const Interval> intervals) {
+std::vector<UnitLane> empty_lanes(const Simulation& simulation) {
   std::vector<UnitLane> lanes;
   if (!has_roles(simulation)) {
     for (const Unit unit : timeline_units) lanes.emplace_back().unit = unit;
@@ -138,7 +131,7 @@ std::vector<UnitLane> empty_lanes(const Simulation& simulation, std::span<const 
     lane.asks = unit == Unit::copy;
     lane.name = name;
   };
-  const bool producer = has_producer(intervals);
+  const bool producer = !groups[0].computes;
   lanes.emplace_back().unit = Unit::copy;
   add_group(0, Unit::copy, producer ? groups[0].name : "one thread");
   lanes.emplace_back().unit = Unit::tensor;
@@ -177,7 +170,7 @@ TimelineData make_timeline(const Simulation& simulation, std::shared_ptr<const S
   data.steps = std::move(steps);
   data.end = simulation.trace->end_cycle();
   const auto intervals = simulation.trace->intervals(data.steps->sm);
-  data.lanes = empty_lanes(simulation, intervals);
+  data.lanes = empty_lanes(simulation);
   std::vector<std::vector<LaneBar>> bars(data.lanes.size());
   for (std::size_t i = 0; i < intervals.size(); ++i)
     for (std::size_t lane = 0; lane < bars.size(); ++lane)

@@ -24,7 +24,7 @@ class Pipeline final : public TileProgram {
     launch.name = "pipeline";
     launch.needs.threads = 32 * 9;
     launch.needs.registers_per_thread = 32;
-    launch.needs.groups = {{"producer", 1}, {"consumer 0", 4}, {"consumer 1", 4}};
+    launch.needs.groups = {{"producer", 1, 0, false}, {"consumer 0", 4}, {"consumer 1", 4}};
     launches_.push_back(launch);
     for (int b = 0; b < buffers; ++b)
       for (const char* kind : {"full", "empty"}) names_.push_back(std::string(kind) + " K " + std::to_string(b));

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/refocused.h"
@@ -233,6 +235,7 @@ TEST_CASE("trace: for every program, everything is in order and no unit does two
       }
       for (int sm : trace.focused_sms()) {
         std::array<double, unit_count> free{};
+        std::map<std::pair<std::int32_t, int>, double> waited;  // by block and group: several can wait at once
         double start = 0;
         bool last_lasts = false;
         for (const Interval& interval : trace.intervals(sm)) {
@@ -248,7 +251,8 @@ TEST_CASE("trace: for every program, everything is in order and no unit does two
           const BlockRun& block = trace.runs()[static_cast<std::size_t>(interval.run)];
           inside_blocks = inside_blocks && block.sm == sm && interval.start >= block.start && interval.end <= block.end;
           if (interval.unit == Unit::copy || interval.unit == Unit::store) continue;
-          double& unit = free[static_cast<std::size_t>(interval.unit)];
+          double& unit =
+              interval.unit == Unit::sync ? waited[{interval.run, interval.group}] : free[static_cast<std::size_t>(interval.unit)];
           units_apart = units_apart && interval.start >= unit;
           unit = interval.end;
         }

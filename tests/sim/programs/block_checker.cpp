@@ -256,7 +256,7 @@ std::string BlockChecker::check_gather(const Operation& op) const {
 std::int64_t BlockChecker::bytes_of_boxes(const Operation& op) const {
   const TensorLayout& layout = layouts_[index(op.tile.tensor)];
   const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(block_->launch)].needs;
-  const auto groups = static_cast<std::int64_t>(needs.groups.empty() ? needs.warps_sharing_rows : needs.groups.size() - 1);
+  const std::int64_t groups = needs.groups.empty() ? needs.warps_sharing_rows : needs.computing_groups();
   const TileShape& tile = program_.tile();
   const bool keeps_keys = block_->domain.axis == Axis::key;  // then all groups read the same Q
   const std::int64_t key_box = pages_ ? std::min(pages_->page_size(), tile.block_kv) : tile.block_kv;
