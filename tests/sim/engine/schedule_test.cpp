@@ -110,6 +110,7 @@ struct Cost {
     const double shared = gpu.sm_shared_latency_cycles, far = std::max(gpu.l2_latency_cycles, gpu.l2_far_latency_cycles);
     if (waits()) cycles += op.shared_round_trips * shared + op.barriers * 2 * shared + op.l2_round_trips * far;
     if (op.kind == OpKind::wait && op.wait_on == WaitOn::mbarrier) cycles += gpu.sm_mbarrier_wait_cycles;
+    if (op.requests > 1) cycles += (op.requests - 1) * gpu.sm_box_issue_cycles;  // the first leaves at once
     if (op.kind == OpKind::barrier) cycles += std::max(gpu.sm_barrier_cycles, shared);
     if (multiplies()) cycles += gpu.sm_product_latency_cycles + (is_shared(block, op.src[1]) ? shared : 0);
     if (op.kind == OpKind::row_max && executed().rows >= 8 && gpu.sm_product_latency_cycles > 0) cycles += 2 * shared;
