@@ -188,7 +188,7 @@ void draw_task(const View& view, Commands& commands, LessonKeys& keys) {
   for (const std::string& key : task.free) draw_free_control(view, commands, keys, key);
   draw_way_to_scene(view, commands, keys);
   // What a change did has its room before there is one: who clicks a field again and again has it and the words in sight.
-  const float verdict = ImGui::GetCursorPosY(), room = 3.5F * theme.ui->FontSize;
+  const float verdict = ImGui::GetCursorPosY(), room = PageMeasures(theme).verdict_lines * theme.ui->FontSize;
   if (lesson.reached != nullptr) {
     text_item(theme.ui_bold, theme.good, tr("Reached."));
     draw_prose(theme, task.done, &lesson.reached->shown, width, theme.text);

@@ -21,6 +21,7 @@ struct PageMeasures {
   float title, progress, below_progress;  // of the lesson; of its bar
   float button, way;                      // of the way on; with the space above it
   float told;                             // what the next press of a clicker does
+  float verdict_lines = 3.5F;             // of text: what came of a change to a task
   ImVec2 field;                           // beside and above the text of a number's field
 
  private:

@@ -11,10 +11,24 @@
 #include "app/views/lesson/page_measures.h"
 #include "app/views/lesson/prose_text.h"
 #include "app/views/lesson/question.h"
+#include "app/views/lesson/task_field.h"
 
 namespace tilescope {
 
 namespace {
+
+/// The box of a task, as draw_task() adds its items.
+float task_height(const View& view, const LessonTry& task, float width) {
+  const Theme& theme = *view.theme;
+  const PageMeasures of(theme);
+  const ExpressionValues* values = view.lesson.task != nullptr ? &view.lesson.task->shown : nullptr;
+  float height = 2 * of.pad + theme.ui_bold->FontSize + prose_height(theme, task.say, values, width - 2 * of.pad) +
+                 theme.ui_small->FontSize + of.verdict_lines * theme.ui->FontSize + 4 * of.between;
+  for (const std::string& key : task.free)
+    height += theme.ui->FontSize + 2 * theme.scale + of.between +
+              static_cast<float>(task_field_lines(view, key)) * (of.button + of.between);
+  return height;
+}
 
 float page_height(const View& view, float width) {
   const Theme& theme = *view.theme;
@@ -25,6 +39,8 @@ float page_height(const View& view, float width) {
   float height = 2 * of.edge;
   if (!page.prose.empty()) height += prose_height(theme, page.prose, values, width) + below;
   if (page.ask) height += of.pad + question_height(view, width - 2 * of.pad) + of.pad + 1 + below;
+  // Below a question it comes once there is an answer, and then the page scrolls to it.
+  if (page.task && !page.ask) height += task_height(view, *page.task, width);
   return height;
 }
 

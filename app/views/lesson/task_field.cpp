@@ -80,6 +80,11 @@ bool has_task_field(const View& view, const std::string& key) {
   return key == "block_order" || key == "algorithm" || number_control(view, key).has_value();
 }
 
+int task_field_lines(const View& view, const std::string& key) {
+  if (key == "block_order") return static_cast<int>(block_orders().size());
+  return has_task_field(view, key) ? 1 : 0;
+}
+
 void draw_task_field(const View& view, Commands& commands, LessonKeys& keys, const std::string& key) {
   const Theme& theme = *view.theme;
   ImGui::PushID(key.c_str());

@@ -305,3 +305,27 @@ TEST_CASE(
   CHECK(lesson().page + 1 == lesson().lesson->pages.size());
   CHECK(page_text(script->frame())->Scroll.y + 1 >= page_text(script->frame())->ScrollMax.y);
 }
+
+TEST_CASE("lessons: a task without a question stands whole on its page before a class, with its fields and what came of a change") {
+  const auto script = WindowScript::open(start_with_lessons(), 1920, 1080);
+  if (script == nullptr) return;
+  script->command(SetPresent{true});
+  int tasks = 0;
+  for (const char* id : {"14", "15", "16", "17"}) {
+    CAPTURE(id);
+    script->command(OpenLesson{id});
+    REQUIRE(script->view().lesson.lesson != nullptr);
+    const std::vector<LessonPage> pages = script->view().lesson.lesson->pages;  // opening a page reads the lesson anew
+    for (std::size_t page = 0; page < pages.size(); ++page) {
+      if (!pages[page].task || pages[page].ask) continue;
+      CAPTURE(page);
+      script->command(OpenLesson{id, page});
+      script->settle();
+      const ImGuiWindow* const text = page_text(script->frame());
+      REQUIRE(text != nullptr);
+      CHECK(text->ScrollMax.y <= 1);
+      ++tasks;
+    }
+  }
+  CHECK(tasks == 4);
+}
