@@ -559,6 +559,7 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
       covered = draw_page(view, shown, commands, keys, place);
     place.scroll = ImGui::GetScrollY();
     place.most = ImGui::GetScrollMaxY();
+    place.blank = of.edge + of.gap + of.between;
     place.seen = ImGui::GetWindowHeight() - covered;
     place.frame = ImGui::GetFrameCount();
   }

@@ -26,7 +26,7 @@ bool is_drawn(const LessonPlace& place) {
 
 bool has_more(const LessonPlace& place, int direction) {
   if (!is_drawn(place)) return false;
-  return direction > 0 ? place.scroll + 1 < place.most : place.scroll > 1;
+  return direction > 0 ? place.scroll + place.blank < place.most : place.scroll > 1;
 }
 
 bool shows_end(const LessonPlace& place, const LessonView& lesson) {

@@ -13,6 +13,7 @@ namespace tilescope {
 struct LessonPlace {
   std::string ended;            // the lesson whose end is shown, by its id
   float scroll = 0, most = 0;   // of the text
+  float blank = 0;              // below its last line
   float pinned = 0;             // height of what is pinned over it
   float seen = 0;               // height of the part that is on screen, below what is pinned or may be after the next scroll
   int frame = -1;               // that drew it last
