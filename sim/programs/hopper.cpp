@@ -486,7 +486,9 @@ class Hopper final : public TileProgram {
       };
       look_at(n);
       emit();
-      if (iteration < static_cast<std::int64_t>(visits.size())) look_at(iteration);
+      if (iteration >= 0 && iteration < std::ssize(visits)) return look_at(iteration);
+      b.keys(-1, {});  // before the walk and after it
+      b.iteration(iteration, 0);
     }
 
     void overlapped(std::size_t s, const KeyTile& tile) const {

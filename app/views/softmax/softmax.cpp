@@ -130,8 +130,9 @@ ScorePlot score_plot(const Theme& theme, const SoftmaxFigures& figures, const Re
   return plot;
 }
 
-/// Draws the value of one key in its bar, or above a low one, in the largest font that is no wider than the bar.
-void draw_bar_value(ImDrawList* list, const Theme& theme, const Rect& bar, float value, ImU32 color, bool solid) {
+/// Draws the value of one key in its bar, or above a low one, in the largest font that is no wider than the bar. It stays in `area`,
+/// where all bars are: a caption stands above.
+void draw_bar_value(ImDrawList* list, const Theme& theme, const Rect& area, const Rect& bar, float value, ImU32 color, bool solid) {
   const std::string text = format_value(value);
   ImFont* font = nullptr;
   for (ImFont* const each : {theme.mono, theme.mono_small})
@@ -139,7 +140,8 @@ void draw_bar_value(ImDrawList* list, const Theme& theme, const Rect& bar, float
   if (font == nullptr) return;
   const float line = font->FontSize + 2 * theme.scale;
   const bool inside = bar.height() >= line;
-  const float top = inside ? bar.min.y : bar.min.y - line;
+  const float top = inside ? bar.min.y : std::max(area.min.y, bar.min.y - line);
+  if (top + line > area.max.y) return;
   draw_text(list, font, {{bar.min.x, top}, {bar.max.x, top + line}}, inside && solid ? text_on(theme, color) : theme.text, text,
             Align::center);
 }
@@ -175,7 +177,7 @@ void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figur
                         current ? color
                         : seen  ? with_alpha(color, 0.5F)
                                 : with_alpha(theme.text_faint, 0.2F));
-    if (last == first + 1) draw_bar_value(list, theme, {{x, upper}, {x + width - gap, lower}}, top, color, current);
+    if (last == first + 1) draw_bar_value(list, theme, area, {{x, upper}, {x + width - gap, lower}}, top, color, current);
   }
 }
 

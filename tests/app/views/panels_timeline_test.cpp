@@ -118,7 +118,7 @@ TEST_CASE("timeline: where warps have roles, the producer and the exponentials h
   for (std::size_t i = 0; i < producer.bars.size(); ++i) {
     const LaneBar& bar = producer.bars[i];
     CHECK(bar.start == intervals[static_cast<std::size_t>(bar.interval)].start);
-    CHECK(bar.end - bar.start == doctest::Approx(h200_gpu().sm_box_issue_cycles * 2));  // 128 rows of 256 bytes are two boxes
+    CHECK(bar.end - bar.start == doctest::Approx(h200_gpu().sm_box_issue_cycles));  // 128 rows of 256 bytes are one box
   }
   CHECK_FALSE(exps.bars.empty());
   for (const LaneBar& bar : exps.bars) CHECK(intervals[static_cast<std::size_t>(bar.interval)].unit == Unit::exp);
