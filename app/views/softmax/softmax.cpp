@@ -130,8 +130,8 @@ ScorePlot score_plot(const Theme& theme, const SoftmaxFigures& figures, const Re
   return plot;
 }
 
-/// Draws the value of one key in its bar, or above a low one, in the largest font that is no wider than the bar. It stays in `area`,
-/// where all bars are: a caption stands above.
+/// Draws the value of one key in its bar, or above a low one, in the largest font that is no wider than the bar. It stays in
+/// `area`, where all bars are: a caption stands above.
 void draw_bar_value(ImDrawList* list, const Theme& theme, const Rect& area, const Rect& bar, float value, ImU32 color, bool solid) {
   const std::string text = format_value(value);
   ImFont* font = nullptr;

@@ -414,9 +414,9 @@ TEST_CASE("window: a GPU from a file says which clock its times have, beside its
     View view;
     static_cast<SessionView&>(view) = opened.view();
     PanelScreen screen({900, 700});
-    std::string text = screen.text(view, draw_gpu_controls);
-    std::replace(text.begin(), text.end(), '\n', ' ');  // where lines break
-    return text;
+    std::string shown = screen.text(view, draw_gpu_controls);
+    std::replace(shown.begin(), shown.end(), '\n', ' ');  // where lines break
+    return shown;
   };
   Session::Start start = opening_start();
   CHECK(words(start).find("this file") == std::string::npos);
@@ -424,7 +424,7 @@ TEST_CASE("window: a GPU from a file says which clock its times have, beside its
   REQUIRE(gpu);
   start.request.gpu = *gpu;
   start.gpu_source = path;
-  CHECK(words(start).find("No clock under load is known of the GPU of this file, so its times are at 1.10 GHz, ") !=
+  CHECK(words(start).find("No clock under load is known of the GPU of this file, so its times are at 1.10\u00A0GHz, ") !=
         std::string::npos);
 }
 
