@@ -1,6 +1,7 @@
 // What the window calls a bottleneck.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <regex>
 #include <set>
 

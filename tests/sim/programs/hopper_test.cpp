@@ -283,13 +283,14 @@ TEST_CASE("hopper: without a producer the first group asks for each next tile, o
   }
   CHECK(requests == 1024 / 128 - 1);
   CHECK(ahead == 1024 / 128 - 1);
-  GpuSpec gpu = h200_gpu();
-  gpu.sm_box_issue_cycles = 0;
-  const OperationCosts slow(h200_gpu(), p), quick(gpu, p);
+  const GpuSpec gpu = h200_gpu();
+  GpuSpec at_once = gpu;
+  at_once.sm_box_issue_cycles = 0;
+  const OperationCosts slow(gpu, p), quick(at_once, p);
   for (const Operation& op : block.operations)
     if (op.requests > 0)
       CHECK(slow.class_of(op, block).timing.duration - quick.class_of(op, block).timing.duration ==
-            doctest::Approx(h200_gpu().sm_box_issue_cycles));
+            doctest::Approx(gpu.sm_box_issue_cycles));
 }
 
 TEST_CASE("hopper: the softmax of a group overlaps its own products from rung 4 on, and not before") {
