@@ -1,9 +1,11 @@
 """Writes the tables of docs/measuring.md, docs/backward.md, docs/masks.md and docs/findings/h100.md from kernels/lab/measured/<gpu>-pytorch*.json,
 assets/measured/<gpu>*.json and tests/validation/*.csv.
 
-Usage: python3 kernels/lab/write_tables.py [GPU]        GPU: h200 by default
+Usage: python3 kernels/lab/write_tables.py [--check]
 Each table replaces the text between <!-- NAME --> and <!-- end --> in the page.
+  --check writes nothing, and exits with 1 where a page differs from its recordings.
 """
+import argparse
 import csv
 import json
 import math
@@ -12,7 +14,6 @@ import re
 import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
-gpu = sys.argv[1] if len(sys.argv) > 1 else "h200"
 
 
 def load(path):
@@ -213,7 +214,7 @@ def probe_cost():
 
 def samples():
     rows = []
-    for path in sorted((root / "assets/measured").glob(f"{gpu}-hbm-*.json")):
+    for path in sorted((root / "assets/measured").glob("*-hbm-*.json")):
         r = json.loads(path.read_text())
         q = r["problem"]
         read, written = (sum(s[i] for s in r["samples"]) / 1e6 for i in (2, 3))
@@ -255,32 +256,49 @@ def edge(name):
     return table(["N", "HBM read, simulated", "measured", "HBM written, simulated", "measured"], rows)
 
 
-def write(page, tables):
-    path = root / page
-    text = path.read_text()
+def with_tables(page, text, tables):
+    """Returns the text of a page with its tables replaced."""
     for name, content in tables.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.S)
         if not pattern.search(text):
             sys.exit(f"{page} has no place for the table '{name}'")
         text = pattern.sub(lambda match: match[1] + content + "\n" + match[2], text)
-    path.write_text(text)
+    return text
+
+
+def pages():
+    """Returns the tables of each page. Each table has one recording, whose GPU its page names."""
+    pytorch, backward = (load(f"kernels/lab/measured/h200-pytorch{part}.json") for part in ("", "-backward"))
+    return {
+        "docs/measuring.md": {"speed-up": speed_up(pytorch), "beside PyTorch": beside_pytorch(pytorch),
+                              "suite": suite(load("assets/measured/h200.json")), "probe": probe_cost(), "samples": samples(),
+                              "new shapes": new_shapes("h100-new-shapes")},
+        "docs/findings/h100.md": {"judge": judged("h100"), "failing HBM figures": failing_hbm_figures("h100")},
+        "docs/backward.md": {"backward beside PyTorch": backward_beside_pytorch(backward), "both passes": both_passes(backward),
+                             "backward suite": suite(load("assets/measured/h200-backward.json")), "edge": edge("h200-backward-edge"),
+                             "flex backward beside PyTorch": flex_backward_beside_pytorch(load("kernels/lab/measured/h100-pytorch-flex-backward.json")),
+                             "flash3 backward beside cuDNN": flash3_backward_beside_cudnn(backward)},
+        "docs/masks.md": {"pages": cost_of_pages(load("assets/measured/h100-flex-pages.json")),
+                          "flex beside PyTorch": flex_beside_pytorch(load("kernels/lab/measured/h200-pytorch-flex.json"))},
+    }
 
 
 def main():
-    pytorch, bundle = load(f"kernels/lab/measured/{gpu}-pytorch.json"), load(f"assets/measured/{gpu}.json")
-    write("docs/measuring.md", {"speed-up": speed_up(pytorch), "beside PyTorch": beside_pytorch(pytorch), "suite": suite(bundle),
-                                "probe": probe_cost(), "samples": samples(), "new shapes": new_shapes("h100-new-shapes")})
-    write("docs/findings/h100.md", {"judge": judged("h100"), "failing HBM figures": failing_hbm_figures("h100")})
-    if (root / f"kernels/lab/measured/{gpu}-pytorch-backward.json").exists():
-        backward = load(f"kernels/lab/measured/{gpu}-pytorch-backward.json")
-        write("docs/backward.md", {"backward beside PyTorch": backward_beside_pytorch(backward), "both passes": both_passes(backward)})
-    if (root / f"assets/measured/{gpu}-backward.json").exists():
-        write("docs/backward.md", {"backward suite": suite(load(f"assets/measured/{gpu}-backward.json"))})
-    write("docs/backward.md", {"edge": edge("h200-backward-edge")})
-    write("docs/backward.md", {"flex backward beside PyTorch": flex_backward_beside_pytorch(load("kernels/lab/measured/h100-pytorch-flex-backward.json"))})
-    write("docs/backward.md", {"flash3 backward beside cuDNN": flash3_backward_beside_cudnn(load(f"kernels/lab/measured/{gpu}-pytorch-backward.json"))})
-    write("docs/masks.md", {"pages": cost_of_pages(load("assets/measured/h100-flex-pages.json"))})
-    write("docs/masks.md", {"flex beside PyTorch": flex_beside_pytorch(load(f"kernels/lab/measured/{gpu}-pytorch-flex.json"))})
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where a page differs")
+    is_check, differs = parser.parse_args().check, False
+    for page, tables in pages().items():
+        before = (root / page).read_text()
+        text = with_tables(page, before, tables)
+        if text == before:
+            continue
+        differs = True
+        if is_check:
+            print(f"{page} is not what its recordings say: run kernels/lab/write_tables.py")
+        else:
+            (root / page).write_text(text)
+            print(page)
+    return 1 if is_check and differs else 0
 
 
-main()
+sys.exit(main())
