@@ -1,7 +1,8 @@
 # Turns kernels/<id>/profile.toml into a C++ table: the rows that sim/programs/kernel_profile.h declares. Run at build time.
 #   awk -f kernel_profiles.awk kernels/*/profile.toml > kernel_profiles.cpp
 # Reads what kernels/lab/kernel_profile.py writes: tables in [[ ]], one "key = value" a line. Rows of [[counted]] and [[overhead]] that
-# are of the same launch, operation and head dimension are one row: what a script counted, and what was read by hand.
+# are of the same launch, operation and head dimension are one row: what a script counted, and what was read by hand. So are rows of
+# [[reading]] of the same launch, type and head dimension.
 
 function fail(text) {
   print FILENAME ":" FNR ": " text > "/dev/stderr"
@@ -54,10 +55,23 @@ function add_overhead(   key, name) {
   }
 }
 
+# Does the same for rows of [[reading]].
+function add_reading(   key, name) {
+  key = value["launch"] SUBSEP ("dtype" in value ? value["dtype"] : "all") SUBSEP ("head_dim" in value ? value["head_dim"] : "all")
+  if (!(key in reading_place)) reading_place[key] = ++readings
+  for (name in value) {
+    if ((reading_place[key], name) in read && name != "launch" && name != "dtype" && name != "head_dim")
+      fail(name " of " value["launch"] " is given twice")
+    read[reading_place[key], name] = value[name]
+  }
+}
+
 function end_row(   name) {
   if (table == "") return
   if (table == "counted" || table == "overhead") {
     add_overhead()
+  } else if (table == "reading") {
+    add_reading()
   } else {
     for (name in value) own["row", name] = value[name]
     rows[table] = rows[table] row_text(table, own, "row")
@@ -71,6 +85,10 @@ function end_file(   t, name) {
   end_row()
   if (id == "") return
   for (t = 1; t <= places; ++t) rows["overhead"] = rows["overhead"] row_text("overhead", merged, t)
+  for (t = 1; t <= readings; ++t) rows["reading"] = rows["reading"] row_text("reading", read, t)
+  split("", read)
+  split("", reading_place)
+  readings = 0
   split("", merged)
   split("", place)
   places = 0

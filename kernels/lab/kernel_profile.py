@@ -64,6 +64,11 @@ def architecture_of(kernel):
     return "sm_90a" if kernel.startswith("hopper_") or kernel == "flash3_backward" else "sm_90"
 
 
+# Launches whose setup is counted: the instructions before the first load. All their builds of one head dimension have the same.
+# In other launches the listing has another order than the execution, or their row holds for several builds: they are read by hand.
+SETUPS = {"standard_backward": ("dV", "dP", "dS", "dQ"), "flash2_backward_two_pass": ("row dots",)}
+
+
 # Pipes by the opcode of an instruction. Other opcodes count as "other".
 PIPES = {
     "tensor": {"HMMA", "IMMA", "QGMMA", "HGMMA"},
@@ -218,6 +223,37 @@ def builds_of(kernel, nvcc, cuobjdump, folder):
     return sorted(builds, key=lambda b: [str(b.get(k, "")).zfill(4) for k in ("launch", "dtype", "head_dim", "causal")])
 
 
+def instructions_before_load(cubin_path, cuobjdump):
+    """Maps each function to its instructions in front of its first load. Both ways around a division count, though a warp takes one."""
+    found = {}
+    for part in machine_code(cubin_path, cuobjdump).split("Function : ")[1:]:
+        words = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)", part)
+        first = next((n for n, word in enumerate(words) if word in ("LDG", "LDGSTS")), None)
+        if first is not None:
+            found[part.split()[0]] = first
+    return found
+
+
+def setup_rows(kernel, nvcc, cuobjdump):
+    """Returns the tables [[reading]] with the instructions of a warp before its first load, of the launches in SETUPS."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for source in [s for s in sorted((ROOT / "kernels" / kernel).glob("*.cu")) if "_probed" not in s.stem]:
+            cubin, _ = compile_one(nvcc, source, folder, architecture_of(kernel))
+            for symbol, count in instructions_before_load(cubin, cuobjdump).items():
+                launch = next((l for l in SETUPS[kernel] if f"{len(LAUNCHES[kernel][l])}{LAUNCHES[kernel][l]}I" in symbol), None)
+                if launch is None or "5Probe" in symbol:
+                    continue
+                dim = re.search(r"Li(\d+)E", symbol)
+                key = (launch, int(dim[1]) if dim else 0)
+                if found.setdefault(key, count) != count:
+                    raise Fail(f"builds of {kernel}, {launch}, load first after {found[key]} and {count} instructions: SETUPS may not name it")
+    if set(SETUPS[kernel]) != {launch for launch, _ in found}:
+        raise Fail(f"a launch of {kernel} in SETUPS has no build with a load")
+    return [{"launch": launch, **({"head_dim": dim} if dim else {}), "setup_instructions": count}
+            for (launch, dim), count in sorted(found.items())]
+
+
 def as_toml(value):
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -251,17 +287,21 @@ def counted_rows(kernel, nvcc, cuobjdump):
 
 
 def counted_text(kernel, nvcc, cuobjdump, before):
-    """Returns the part with the tables [[counted]]. Without cuobjdump it stays as it was."""
+    """Returns the part with the tables that scripts count. Without cuobjdump it stays as it was."""
     if cuobjdump is None:
         kept = re.search(rf"^{re.escape(COUNTED)}.*?(?=^{re.escape(MARK)}|\Z)", before, re.M | re.S)
         return "\n" + kept[0].rstrip("\n") + "\n" if kept else ""
+    text_of = lambda table, rows: "".join(
+        f"\n[[{table}]]\n" + "".join(f"{name} = {as_toml(value)}\n" for name, value in row.items()) for row in rows)
+    text = ""
+    if kernel in SETUPS:
+        text += f"\n{COUNTED} before the first load by kernels/lab/kernel_profile.py.\n" + text_of("reading", setup_rows(kernel, nvcc, cuobjdump))
     counted = counted_rows(kernel, nvcc, cuobjdump)
-    if counted is None or not counted[0]:
-        return ""
-    rows, script = counted
-    key = lambda row: (row["at"], row["head_dim"])
-    return f"\n{COUNTED} beside the arithmetic by {script}, fp16 without a mask.\n" + "".join(
-        "\n[[counted]]\n" + "".join(f"{name} = {as_toml(value)}\n" for name, value in row.items()) for row in sorted(rows, key=key))
+    if counted is not None and counted[0]:
+        rows, script = counted
+        text += f"\n{COUNTED} beside the arithmetic by {script}, fp16 without a mask.\n" + text_of(
+            "counted", sorted(rows, key=lambda row: (row["at"], row["head_dim"])))
+    return text
 
 
 def profile_text(kernel, builds, compiler, before, counted):

@@ -9,6 +9,7 @@
 
 namespace tilescope {
 
+// Replaces that of sim/core, which this library does not link. It has no score changes, so 1/√d is all.
 double AttentionProblem::scale() const {
   return 1 / std::sqrt(static_cast<double>(head_dim));
 }
