@@ -181,7 +181,7 @@ void MemorySystem::note_hit(int side, const PlacedAccess& access, const OpClass&
 
 Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
   const PlacedAccess access = where.placed(origin.shift_of(builder_.op_class(where.op_class).tensor));
-  if (!finds_repeated(sm, access)) return load_anew(sm, cycle, access);
+  if (!takes_repeated(sm, access)) return load_anew(sm, cycle, access);
   const RepeatedLoad again = load_again(sm, cycle);
   recorder_.operation(access.op_class, again.start, again.busy_end, again.end, again.streams);
   return {.end = again.end, .streams = again.streams, .limit = limit_of(cycle, again.end, again.arrival, near_latency_)};

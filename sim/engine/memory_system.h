@@ -70,16 +70,16 @@ class MemorySystem {
 
   /// Loads a tile into SM `sm` at `cycle`.
   Transfer load(int sm, double cycle, const ScheduledAccess& access, const BlockOrigin& origin);
-  /// Returns whether a load repeats one of the latest hits through its side of the L2, and makes that hit the latest. The L2 itself
-  /// stays as it is. load_again() may then follow; otherwise load_anew() must.
-  bool finds_repeated(int sm, const PlacedAccess& access) {
+  /// Makes the hit that a load repeats the latest of its side of the L2, and returns whether there is one. The L2 itself stays as
+  /// it is. load_again() may then follow; otherwise load_anew() must.
+  bool takes_repeated(int sm, const PlacedAccess& access) {
     const int side = ports_[static_cast<std::size_t>(sm)].side;
     RecentHits& hits = hits_[static_cast<std::size_t>(side)];
     return hits.latest().is_repeated_by(access) || finds_earlier(hits, side, access);
   }
   /// Processes a load that repeats no hit.
   Transfer load_anew(int sm, double cycle, const PlacedAccess& access);
-  /// Processes a load for which finds_repeated(), but does not record it.
+  /// Processes a load for which takes_repeated(), but does not record it.
   RepeatedLoad load_again(int sm, double cycle) {
     Port& port = ports_[static_cast<std::size_t>(sm)];
     const RecentHits::Hit& hit = hits_[static_cast<std::size_t>(port.side)].latest();
@@ -143,7 +143,7 @@ class MemorySystem {
   double fetch_sums(const OpClass& op, double cycle, std::int64_t bytes);
   /// Queues what the L2 has evicted or cleaned, and counts it.
   void write_back(double cycle, int launch);
-  /// Does what finds_repeated() says for all but the latest of `hits`, those of `side`.
+  /// Does what takes_repeated() says for all but the latest of `hits`, those of `side`.
   bool finds_earlier(RecentHits& hits, int side, const PlacedAccess& access);
   /// Notes a load that hit, so that the next ones of the same tile are repetitions of it.
   void note_hit(int side, const PlacedAccess& access, const OpClass& op, const L2Read& read);

@@ -89,7 +89,7 @@ int Periods::process(int most) {
     const std::uint32_t at = group.next_load;
     const PlacedAccess access = group.loads[at].placed(load.shift);
     const int sm = load.sm;
-    const bool is_repeated = memory_.finds_repeated(sm, access);
+    const bool is_repeated = memory_.takes_repeated(sm, access);
     RepeatedLoad repeated;
     if (is_repeated)
       repeated = memory_.load_again(sm, time);

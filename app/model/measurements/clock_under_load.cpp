@@ -116,8 +116,9 @@ std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, con
   return std::nullopt;
 }
 
-Result<std::optional<ClockUnderLoad>> clock_without_own_run(const SimulationRequest& request, const Recordings& recordings,
-                                                            const Progress& progress) {
+Result<std::optional<ClockUnderLoad>> clock_before_simulating(const SimulationRequest& request, const Recordings& recordings,
+                                                              const Progress& progress) {
+  if (clock_is_users(request.gpu)) return std::optional<ClockUnderLoad>();
   if (auto clock = known_clock(request.gpu, find_case(recordings.known, request))) return clock;
   AsItStands kernel = as_it_stands(request);
   if (recordings.runs.empty() || !kernel.is_changed()) return std::optional<ClockUnderLoad>();

@@ -43,10 +43,11 @@ bool clock_is_users(const GpuSpec& gpu);
 bool may_slow(const Recordings& recordings, const GpuSpec& gpu);
 
 /// Returns the clock under load of a request that is known before the request itself is simulated: that which the user set for
-/// load, that of its recording, or that of the kernel as it stands, which is simulated for it. nullopt where there is none.
+/// load, that of its recording, or that of the kernel as it stands, which is simulated for it. nullopt where there is none,
+/// and where the user set the clock itself.
 /// Errors  cancelled
-Result<std::optional<ClockUnderLoad>> clock_without_own_run(const SimulationRequest& request, const Recordings& recordings,
-                                                            const Progress& progress = {});
+Result<std::optional<ClockUnderLoad>> clock_before_simulating(const SimulationRequest& request, const Recordings& recordings,
+                                                              const Progress& progress = {});
 
 /// How far predictions of one program on one GPU were off, against its recordings.
 struct PredictionErrors {

@@ -23,7 +23,8 @@ Sentence ratio_errors_sentence(const Measurements& known, const PredictedRun& fi
 /// Says errors of times in one sentence: "Times of flash3 are ±5.7 %: …". `program`: its name there. A GPU that was
 /// never built has no times to be off from, and the sentence says that.
 Sentence time_errors_sentence(const Result<FigureErrors>& errors, std::string_view program, std::string_view gpu);
-/// The same of bytes: "HBM reads of flash3 are ±1.2 %: …". Empty where the errors of times are unknown too.
+/// The same of bytes: "HBM reads of flash3 are ±1.2 %: …". Empty where they are unknown: the sentence of the times then
+/// says why, unless only the counters are missing.
 Sentence byte_errors_sentence(const Result<FigureErrors>& errors, Link link, std::string_view program);
 /// "toy was never built, so its times have nothing to be compared with."
 Sentence imagined_gpu_sentence(std::string_view gpu);

@@ -71,7 +71,7 @@ std::optional<Sentence> missing_metrics(const ImportedCounters& imported) {
 
 namespace {
 
-/// Whether a compute capability is one with wgmma: "9.0" alone has it.
+/// Returns whether a compute capability has wgmma. Only 9.x has: later GPUs have other instructions in its place.
 bool has_wgmma(std::string_view capability) {
   return capability.starts_with("9.");
 }

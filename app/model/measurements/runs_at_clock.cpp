@@ -48,7 +48,7 @@ Result<Outcome> simulate_outcome_under_load(const SimulationRequest& request, co
   std::optional<double> hz = common_hz;
   if (clock_is_users(request.gpu)) hz = 0;
   if (!hz) {
-    const auto clock = clock_without_own_run(request, recordings, progress);
+    const auto clock = clock_before_simulating(request, recordings, progress);
     if (!clock) return clock.error();
     if (*clock) hz = (*clock)->hz;
   }

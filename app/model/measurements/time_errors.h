@@ -44,8 +44,8 @@ struct FigureErrors {
 ///         of both its passes in one run; no kernel could run the request; it is shorter or longer, or has fewer or more queries or
 ///         keys, than every recorded run; its GPU has changed values and the L2 may decide
 Result<FigureErrors> time_errors_of(const Measurements& known, const PredictedRun& run);
-/// Returns the errors of the bytes of a link between HBM and L2, over the same runs.
-/// Errors  those of time_errors_of()
+/// Returns the errors of the bytes of a link between HBM and L2, over those of the same runs that have its counter.
+/// Errors  those of time_errors_of(); none of the runs has the counter
 Result<FigureErrors> byte_errors_of(const Measurements& known, const PredictedRun& run, Link link);
 
 /// How far predicted ratios of two times were off, over pairs of recorded runs.

@@ -366,25 +366,30 @@ void draw_way(const View& view, Commands& commands, LessonKeys& keys, LessonPlac
     commands.push(TurnLessonPage{1});
 }
 
+/// Draws a button with a page's number and title, and `state` beside it. Returns whether it was pressed.
+bool page_button(const View& view, LessonKeys& keys, std::string_view list, std::size_t page, const char* state, ImU32 color) {
+  const Theme& theme = *view.theme;
+  const float width = ImGui::GetContentRegionAvail().x;
+  const float room = width - text_width(theme.ui_small, state) - theme.gap;
+  const std::string title = fmt::format("{}. {}", page + 1, view.lesson.lesson->pages[page].title);
+  const std::string label = fmt::format("{}##{}{}", elide(theme.ui_bold, title, room - std::round(22 * theme.scale)), list, page);
+  const bool pressed = pill(theme, label.c_str(), false, tr("Go to this page"));
+  const Rect rect = item_rect();
+  keys.item(rect);
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{rect.max.x + theme.gap, rect.min.y}, {rect.min.x + width, rect.max.y}},
+            color, state);
+  return keys.entered() || pressed;
+}
+
 /// The pages whose question has no right answer, each a button that goes there.
 void draw_missed(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   if (lesson.missed.empty()) return;
   text_item(theme.ui_small, theme.text_dim, tr("Look at these pages again"));
-  const float width = ImGui::GetContentRegionAvail().x;
   for (const LessonView::Missed& missed : lesson.missed) {
     const char* why = missed.answered ? tr("not right") : tr("not answered");
-    const float room = width - text_width(theme.ui_small, why) - theme.gap;
-    const std::string title = fmt::format("{}. {}", missed.page + 1, lesson.lesson->pages[missed.page].title);
-    const std::string label =
-        fmt::format("{}##missed{}", elide(theme.ui_bold, title, room - std::round(22 * theme.scale)), missed.page);
-    bool go = pill(theme, label.c_str(), false, tr("Go to this page"));
-    const Rect rect = item_rect();
-    keys.item(rect);
-    go = go || keys.entered();
-    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{rect.max.x + theme.gap, rect.min.y}, {rect.min.x + width, rect.max.y}},
-              theme.text_faint, why);
+    const bool go = page_button(view, keys, "missed", missed.page, why, theme.text_faint);
     if (!go) continue;
     place.ended.clear();  // the last page may be one of them
     commands.push(TurnLessonPage{static_cast<int>(missed.page) - static_cast<int>(lesson.page)});
@@ -401,16 +406,7 @@ void draw_goals(const View& view, Commands& commands, LessonKeys& keys, LessonPl
   for (const LessonView::Goal& goal : lesson.goals) {
     const float width = ImGui::GetContentRegionAvail().x;
     const char* how = goal.reached ? tr("reached") : tr("not reached");
-    const float room = width - text_width(theme.ui_small, how) - theme.gap;
-    const std::string title = fmt::format("{}. {}", goal.page + 1, lesson.lesson->pages[goal.page].title);
-    const std::string label =
-        fmt::format("{}##goal{}", elide(theme.ui_bold, title, room - std::round(22 * theme.scale)), goal.page);
-    bool go = pill(theme, label.c_str(), false, tr("Go to this page"));
-    const Rect rect = item_rect();
-    keys.item(rect);
-    go = go || keys.entered();
-    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{rect.max.x + theme.gap, rect.min.y}, {rect.min.x + width, rect.max.y}},
-              goal.reached ? theme.good : theme.text_faint, how);
+    const bool go = page_button(view, keys, "goal", goal.page, how, goal.reached ? theme.good : theme.text_faint);
     // Figures of a page that is not open are not known: the title has to do.
     if (const Prose& task = lesson.lesson->pages[goal.page].task->say; is_known(task, nullptr))
       draw_prose(theme, task, nullptr, width, theme.text_dim);

@@ -269,7 +269,7 @@ TEST_CASE("memory: a load of one of the tiles that were loaded lately is a repet
       const int sm = static_cast<int>(random() % 4);
       const PlacedAccess access = (random() % 5 == 0 ? other : first).placed({});
       const Transfer made = plain.load_anew(sm, now, access);
-      if (repeats.finds_repeated(sm, access)) {
+      if (repeats.takes_repeated(sm, access)) {
         const RepeatedLoad again = repeats.load_again(sm, now);
         CHECK(again.end == made.end);
         CHECK(again.streams == made.streams);

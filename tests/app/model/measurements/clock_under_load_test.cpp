@@ -280,6 +280,9 @@ TEST_CASE("clock under load: a clock that the user chose stays, and a GPU withou
   REQUIRE(set_spec_value(request.gpu, "sm.clock_hz=1.5e9"));
   const Recordings recordings = load_recordings(request.gpu);
   CHECK_FALSE(clock_under_load(recordings, **simulate(request)));
+  const auto before = clock_before_simulating(request, recordings);
+  REQUIRE(before);
+  CHECK_FALSE(before->has_value());
   request.gpu = *load_gpu("h100");
   request.problem.dtype = DataType::fp32;
   const auto in_fp32 = clock_under_load(recordings, **simulate(request));
