@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <unordered_map>
 
 #include <fmt/format.h>
 #include <muParser.h>
@@ -94,10 +95,15 @@ Result<double> run(const std::string& expression, Names& names) {
 }  // namespace
 
 Result<std::vector<std::string>> names_in(const std::string& expression) {
+  // A lesson's page asks for the names of the same few expressions in every frame.
+  constexpr std::size_t most_kept = 1024;
+  thread_local std::unordered_map<std::string, std::vector<std::string>> kept;
+  if (const auto found = kept.find(expression); found != kept.end()) return found->second;
   const FigureLookup none;
   Names names(none);
   if (const Result<double> value = run(expression, names); !value) return value.error();
-  return std::move(names.order);
+  if (kept.size() >= most_kept) kept.clear();
+  return kept.emplace(expression, std::move(names.order)).first->second;
 }
 
 Result<double> evaluate(const std::string& expression, const FigureLookup& lookup) {
