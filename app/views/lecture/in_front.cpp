@@ -12,6 +12,7 @@
 
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/whole_percents.h"
 #include "app/ui/key_hold.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
@@ -98,7 +99,7 @@ void draw_hands(const View& view, Commands& commands, const Choice& choice, ImFo
   ImGui::Dummy({bar, height});
   go_to(widths.field + 2 * widths.gap + bar);
   ImGui::AlignTextToFramePadding();
-  text_item(font, theme.text, fmt::format("{:.0f} %", 100 * share));
+  text_item(font, theme.text, fmt::format("{} %", whole_percents(counts)[choice.index]));
 }
 
 /// Draws a choice in one line: its text and the hands for it.

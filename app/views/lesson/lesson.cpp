@@ -328,14 +328,18 @@ Theme faint(Theme theme, bool disabled) {
   return theme;
 }
 
-/// Back, how far one is, Next; on the last page Finish, which shows the end of the lesson. Pinned below the page.
+/// Draws Back, how far one is, and Next below the page. Finish on the last page shows the end of the lesson. In a deck both turn
+/// scenes.
 void draw_way(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const std::size_t pages = lesson.lesson->pages.size();
-  const bool last = lesson.page + 1 == pages;
-  ImGui::BeginDisabled(lesson.page == 0);
-  bool back = pill(faint(theme, lesson.page == 0), tr("Back"), false, tr("The page before (Page Up)"));
+  const Lecture& lecture = *view.lecture;
+  const bool scene = is_scene(view), last = !scene && lesson.page + 1 == pages;
+  const bool first = scene ? lecture.at(lecture.scene() - 1) == nullptr : lesson.page == 0;
+  const bool stays = lesson.locked || (scene && lecture.next() == nullptr);
+  ImGui::BeginDisabled(first);
+  bool back = pill(faint(theme, first), tr("Back"), false, scene ? tr("The scene before") : tr("The page before (Page Up)"));
   ImGui::EndDisabled();
   keys.item(item_rect());
   back = back || keys.entered();
@@ -349,21 +353,28 @@ void draw_way(const View& view, Commands& commands, LessonKeys& keys, LessonPlac
   draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{left.max.x, left.min.y}, {right - wide, left.max.y}}, theme.text_dim,
             where, Align::center);
   ImGui::SetCursorScreenPos({right - wide, left.min.y});
-  ImGui::BeginDisabled(lesson.locked);
-  bool forward = pill(faint(theme, lesson.locked), next, !lesson.locked,
-                      lesson.locked ? tr("Answer the question first")
+  const char* about = lesson.locked ? tr("Answer the question first")
+                      : stays       ? tr("This is the last scene.")
+                      : scene       ? tr("The next scene")
                       : last        ? tr("What you reached, and what comes next")
-                                    : tr("The next page (Page Down)"),
-                      wide);
+                                    : tr("The next page (Page Down)");
+  ImGui::BeginDisabled(stays);
+  bool forward = pill(faint(theme, stays), next, !stays, about, wide);
   ImGui::EndDisabled();
   keys.item(item_rect());
-  forward = (forward || keys.entered()) && !lesson.locked;
-  if (back && lesson.page > 0) commands.push(TurnLessonPage{-1});
+  forward = (forward || keys.entered()) && !stays;
+  const auto turn = [&](int direction) {
+    if (scene)
+      commands.push(TurnPage{direction});
+    else
+      commands.push(TurnLessonPage{direction});
+  };
+  if (back && !first) turn(-1);
   if (!forward) return;
   if (last)
     place.ended = lesson.lesson->id;
   else
-    commands.push(TurnLessonPage{1});
+    turn(1);
 }
 
 /// Draws a button with a page's number and title, and `state` beside it. Returns whether it was pressed.

@@ -37,16 +37,15 @@ bool is_last_page(const LessonView& lesson) {
   return lesson.page + 1 == lesson.lesson->pages.size();
 }
 
-/// Whether the page is the scene of a deck.
-bool is_scene(const View& view) {
-  return view.lecture->shows_page(view.lesson.lesson->id, view.lesson.page);
-}
-
 bool covers_answer(const View& view) {
   return view.lecture->asking && view.lesson.answer != nullptr;
 }
 
 }  // namespace
+
+bool is_scene(const View& view) {
+  return view.lecture->shows_page(view.lesson.lesson->id, view.lesson.page);
+}
 
 bool shows_lesson_text() {
   return is_drawn(lesson_place());

@@ -12,6 +12,9 @@ namespace tilescope {
 /// Returns the lesson before or after the open one; null where there is none.
 const LessonInfo* lesson_beside(const LessonView& view, int direction);
 
+/// Returns whether the open page is the deck's scene: then the next page is the next scene.
+bool is_scene(const View& view);
+
 /// Does what Page Down (1) or Page Up (-1) means: more of the text, the answer, another page, another lesson.
 void click_lesson(const View& view, int direction, Commands& commands);
 /// Returns what the next Page Down does, as a sentence.

@@ -680,3 +680,31 @@ TEST_CASE("lecture: a page of a lesson has its scene's name and number, and as t
   CHECK(script->view().lesson.answer != nullptr);
   CHECK(window_text(*script).find("This is the last scene.") != std::string::npos);
 }
+
+TEST_CASE("lecture: Enter on Next below a page that is a scene shows the next scene, and the last scene stays") {
+  const TemporaryFolder folder;
+  Session::Start start = start_with(folder.file("00-small.en.md", small_lesson));
+  Deck deck;
+  deck.scenes.resize(2);
+  deck.scenes[0].lesson = ScenePage{"00-small", 3};
+  deck.scenes[1].lesson = ScenePage{"00-small", 1};
+  start.deck = std::make_shared<const Deck>(deck);
+  const auto script = WindowScript::open(std::move(start), 1600, 900);
+  if (script == nullptr) return;
+  script->command(GoToScene{0});
+  REQUIRE(script->view().lesson.lesson != nullptr);
+  LessonAnswer none;
+  none.given = false;
+  const auto answer = [&] {
+    REQUIRE(script->view().lesson.locked);
+    script->command(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+  };
+  answer();
+  script->press(ImGuiKey_Enter);
+  CHECK(script->view().lecture->scene() == 1);
+  CHECK(script->view().lesson.page == 1);
+  answer();
+  script->press(ImGuiKey_Enter);
+  CHECK(script->view().lecture->scene() == 1);
+  CHECK(script->view().lesson.page == 1);
+}
