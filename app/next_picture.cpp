@@ -17,7 +17,7 @@ namespace tilescope {
 std::vector<std::string> next_picture_arguments(const SessionView& view) {
   std::vector<std::string> out;
   const Lesson* const lesson = view.lesson.lesson;
-  if (lesson != nullptr && !view.lecture->shows_page(lesson->id, view.lesson.page)) {
+  if (lesson != nullptr && !view.lecture->shows(view.lesson)) {
     if (view.lesson.page + 1 >= lesson->pages.size()) return {};
     out = {"--lesson", fmt::format("{}:{}", lesson->id, view.lesson.page + 2)};
   } else {

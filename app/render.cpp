@@ -16,7 +16,7 @@ namespace {
 /// What shows the class the page or the scene after this one; nullopt after the last.
 std::optional<Command> to_next(const SessionView& view) {
   const Lesson* const lesson = view.lesson.lesson;
-  if (lesson != nullptr && !view.lecture->shows_page(lesson->id, view.lesson.page)) {
+  if (lesson != nullptr && !view.lecture->shows(view.lesson)) {
     if (view.lesson.page + 1 >= lesson->pages.size()) return std::nullopt;
     return OpenLesson{lesson->id, view.lesson.page + 1};
   }

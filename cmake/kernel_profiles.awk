@@ -44,34 +44,29 @@ function row_text(table, of, prefix,   text, inner, count, names, i, nested) {
   return "    {" text "},\n"
 }
 
-# Adds the values of a row of [[counted]] or [[overhead]] to those of its operation. A number that both give is an error.
-function add_overhead(   key, name) {
-  key = value["launch"] SUBSEP value["at"] SUBSEP ("head_dim" in value ? value["head_dim"] : "all")
-  if (!(key in place)) place[key] = ++places
-  for (name in value) {
-    if ((place[key], name) in merged && name != "launch" && name != "at" && name != "head_dim")
-      fail(name " of " value["at"] " is given twice")
-    merged[place[key], name] = value[name]
-  }
+# Returns the value of a field of the row, "all" where the row is of all.
+function value_of(name) {
+  return name in value ? value[name] : "all"
 }
 
-# Does the same for rows of [[reading]].
-function add_reading(   key, name) {
-  key = value["launch"] SUBSEP ("dtype" in value ? value["dtype"] : "all") SUBSEP ("head_dim" in value ? value["head_dim"] : "all")
-  if (!(key in reading_place)) reading_place[key] = ++readings
+# Adds the values of a row to those of the row of table `into` that is of the same launch, operation, type and head dimension. A number
+# that two give is an error, which names the row by its `field`.
+function merge(into, field,   key, name) {
+  key = into SUBSEP value["launch"] SUBSEP value_of("at") SUBSEP value_of("dtype") SUBSEP value_of("head_dim")
+  if (!(key in place)) place[key] = into SUBSEP (++places[into])
   for (name in value) {
-    if ((reading_place[key], name) in read && name != "launch" && name != "dtype" && name != "head_dim")
-      fail(name " of " value["launch"] " is given twice")
-    read[reading_place[key], name] = value[name]
+    if ((place[key], name) in merged && name !~ /^(launch|at|dtype|head_dim)$/)
+      fail(name " of " value[field] " is given twice")
+    merged[place[key], name] = value[name]
   }
 }
 
 function end_row(   name) {
   if (table == "") return
   if (table == "counted" || table == "overhead") {
-    add_overhead()
+    merge("overhead", "at")
   } else if (table == "reading") {
-    add_reading()
+    merge("reading", "launch")
   } else {
     for (name in value) own["row", name] = value[name]
     rows[table] = rows[table] row_text(table, own, "row")
@@ -84,14 +79,11 @@ function end_row(   name) {
 function end_file(   t, name) {
   end_row()
   if (id == "") return
-  for (t = 1; t <= places; ++t) rows["overhead"] = rows["overhead"] row_text("overhead", merged, t)
-  for (t = 1; t <= readings; ++t) rows["reading"] = rows["reading"] row_text("reading", read, t)
-  split("", read)
-  split("", reading_place)
-  readings = 0
+  for (name in places)
+    for (t = 1; t <= places[name]; ++t) rows[name] = rows[name] row_text(name, merged, name SUBSEP t)
   split("", merged)
   split("", place)
-  places = 0
+  split("", places)
   for (t = 1; t <= tables; ++t) {
     name = table_names[t]
     size = rows[name] == "" ? 0 : gsub(/\n/, "\n", rows[name])

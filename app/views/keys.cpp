@@ -64,7 +64,7 @@ double next_speed(double speed, int direction) {
 /// Whether the clicker turns the scenes of a deck: a page of a lesson may be one of them.
 bool turns_scenes(const View& view) {
   const LessonView& lesson = view.lesson;
-  return view.lecture->count() > 0 && (lesson.lesson == nullptr || view.lecture->shows_page(lesson.lesson->id, lesson.page));
+  return view.lecture->count() > 0 && (lesson.lesson == nullptr || view.lecture->shows(lesson));
 }
 
 /// With Ctrl the scene before or after comes at once, whatever is left of steps, text and answer. Returns whether it was asked for.

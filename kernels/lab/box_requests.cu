@@ -1,8 +1,9 @@
 // Measures how long a thread takes to ask TMA for boxes of one and of two panels (128 bytes of each row), as hopper_wgmma does
 // between two key tiles: an mbarrier is told the bytes of K, K is requested, then the same for V.
 //
-//   nvcc -O3 -std=c++20 -I. -gencode=arch=compute_90a,code=sm_90a kernels/lab/box_requests.cu kernels/common/hopper_plan.cu -o
-//   box_requests
+//   g++ -std=c++20 -O2 -I. -DFMT_HEADER_ONLY -c -o problem.o sim/core/attention_problem.cpp
+//   nvcc -O3 -std=c++20 -I. -gencode=arch=compute_90a,code=sm_90a -o box_requests kernels/lab/box_requests.cu
+//   kernels/common/hopper_plan.cu problem.o
 //   ./box_requests
 //
 // Cycles of the SM, medians of 51 launches. "in a row" is what a request takes among six.
@@ -14,12 +15,12 @@
 #include <cstdio>
 #include <vector>
 
-#include "kernels/common/hopper_attention.cuh"
-#include "kernels/common/hopper_tensors.h"
+#include "kernels/lab/boxes.cuh"
 
 namespace {
 
 namespace device = tilescope::device;
+using tilescope::median_of;
 
 constexpr int most_requests = 6, rows_of_data = 4096;
 
@@ -35,8 +36,7 @@ __global__ void requests_kernel(const __grid_constant__ CUtensorMap map, int row
   __shared__ std::uint64_t barriers[most_requests + 2];
   if (threadIdx.x != 0) return;
   const std::uint32_t full = device::shared_address(barriers), tiles = device::shared_address(landed);
-  for (int i = 0; i < requests + 2; ++i) device::barrier_start(full + i * 8, 1);
-  device::barriers_ready();
+  tilescope::start_barriers(full, requests + 2);
   for (int i = 0; i < requests; ++i) device::barrier_arrive_expecting(full + i * 8, bytes);
   const long long start = clock_now();
 #pragma unroll 1
@@ -58,11 +58,6 @@ __global__ void requests_kernel(const __grid_constant__ CUtensorMap map, int row
   cycles[0] = requested - start, cycles[1] = after - before, cycles[2] = all - start, cycles[3] = both - before;
 }
 
-double median_of(std::vector<long long>& values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return static_cast<double>(values[values.size() / 2]);
-}
-
 }  // namespace
 
 int main() {
@@ -79,10 +74,7 @@ int main() {
     for (int rows : {64, 128}) {
       const int bytes = rows * panels * 128;
       const int count = std::min(most_requests, 220 * 1024 / bytes);  // as shared memory has room
-      tilescope::AttentionProblem problem;
-      problem.head_dim = 64 * panels;
-      problem.dtype = tilescope::DataType::fp16;
-      const CUtensorMap map = tilescope::hopper_map(data, 1, rows_of_data, problem, rows, panels);
+      const CUtensorMap map = tilescope::map_of_rows(data, rows_of_data, rows, panels);
       const int shared = count * bytes;
       cudaFuncSetAttribute(requests_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
       std::array<std::vector<long long>, 4> found;

@@ -9,19 +9,18 @@
 // the blocks. Each launch follows a flush of the L2, so that the maps lie where the front end of the GPU puts them.
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
 #include <vector>
 
-#include "kernels/common/hopper_attention.cuh"
-#include "kernels/common/hopper_tensors.h"
+#include "kernels/lab/boxes.cuh"
 #include "kernels/lab/cold_start.cuh"
 
 namespace {
 
 namespace device = tilescope::device;
+using tilescope::median_of;
 
 constexpr int box_rows = 64, box_bytes = box_rows * 128, most_blocks = 132, rows_of_data = most_blocks * 2 * box_rows, boxes = 5;
 constexpr long long head_start = 4000;  // cycles in which a prefetched map arrives
@@ -34,8 +33,7 @@ __global__ void boxes_kernel(const __grid_constant__ CUtensorMap first, const __
   __shared__ std::uint64_t barriers[boxes];
   if (threadIdx.x != 0) return;
   const std::uint32_t full = device::shared_address(barriers), tiles = device::shared_address(landed);
-  for (int i = 0; i < boxes; ++i) device::barrier_start(full + i * 8, 1);
-  device::barriers_ready();
+  tilescope::start_barriers(full, boxes);
   if (prefetches) device::prefetch_map(&first), device::prefetch_map(&second);
   const long long begin = cycle_counter();
   while (cycle_counter() - begin < head_start) {}
@@ -51,11 +49,6 @@ __global__ void boxes_kernel(const __grid_constant__ CUtensorMap first, const __
   }
 }
 
-double median_of(std::vector<long long> values) {
-  std::ranges::sort(values);
-  return static_cast<double>(values[values.size() / 2]);
-}
-
 }  // namespace
 
 int main() {
@@ -69,10 +62,7 @@ int main() {
   cudaMalloc(&data, std::size_t{rows_of_data} * 128);
   cudaMemset(data, 0, std::size_t{rows_of_data} * 128);
   cudaMalloc(&cycles, sizeof(long long) * most_blocks * boxes);
-  tilescope::AttentionProblem problem;
-  problem.head_dim = 64;
-  problem.dtype = tilescope::DataType::fp16;
-  const CUtensorMap first = tilescope::hopper_map(data, 1, rows_of_data, problem, box_rows, 1), second = first;
+  const CUtensorMap first = tilescope::map_of_rows(data, rows_of_data, box_rows, 1), second = first;
   std::puts("blocks  maps        cold map, cold lines   known map, cold lines   known map, L2   other map, L2   known map, L2");
   for (bool prefetches : {false, true})
     for (int blocks : {1, 33, most_blocks}) {

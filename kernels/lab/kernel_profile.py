@@ -160,12 +160,23 @@ def machine_code(cubin_path, cuobjdump):
     return subprocess.run([cuobjdump, "-sass", cubin_path], check=True, capture_output=True, text=True).stdout
 
 
+def opcodes(cubin_path, cuobjdump):
+    """Yields (name, opcodes in the order of the listing) of each function."""
+    for part in machine_code(cubin_path, cuobjdump).split("Function : ")[1:]:
+        yield part.split()[0], re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)", part)
+
+
+def launch_of(kernel, symbol):
+    """Returns the launch whose function has this name, None where there is none or it has the probe."""
+    if "5Probe" in symbol:
+        return None
+    return next((launch for launch, function in LAUNCHES[kernel].items() if f"{len(function)}{function}I" in symbol), None)
+
+
 def by_pipe(cubin_path, cuobjdump):
     """Maps each function to its instructions by pipe."""
     counts = {}
-    for part in machine_code(cubin_path, cuobjdump).split("Function : ")[1:]:
-        name = part.split()[0]
-        words = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)", part)
+    for name, words in opcodes(cubin_path, cuobjdump):
         while words and words[-1] == "NOP":
             words.pop()
         pipes = dict.fromkeys([*PIPES, "other"], 0)
@@ -186,7 +197,7 @@ def compile_one(nvcc, source, folder, architecture, options=()):
 
 
 def builds_of(kernel, nvcc, cuobjdump, folder):
-    """Returns every build of the kernel's launches without the probe, sorted."""
+    """Returns every build of the kernel's launches without the probe, sorted. Their cubins stay in `folder`."""
     sources = [s for s in sorted((ROOT / "kernels" / kernel).glob("*.cu")) if "_probed" not in s.stem]
     builds = []
     own = {dim: options for (id, dim), options in PTXAS.items() if id == kernel}
@@ -197,8 +208,8 @@ def builds_of(kernel, nvcc, cuobjdump, folder):
         used = resource_usage(log)
         pipes = by_pipe(cubin_path, cuobjdump) if cuobjdump else {}
         for symbol, figures in used.items():
-            launch = next((launch for launch, function in LAUNCHES[kernel].items() if f"{len(function)}{function}I" in symbol), None)
-            if launch is None or "5Probe" in symbol:
+            launch = launch_of(kernel, symbol)
+            if launch is None:
                 continue
             text = parts[".text." + symbol]
             words = executed(text)
@@ -223,31 +234,20 @@ def builds_of(kernel, nvcc, cuobjdump, folder):
     return sorted(builds, key=lambda b: [str(b.get(k, "")).zfill(4) for k in ("launch", "dtype", "head_dim", "causal")])
 
 
-def instructions_before_load(cubin_path, cuobjdump):
-    """Maps each function to its instructions in front of its first load. Both ways around a division count, though a warp takes one."""
+def setup_rows(kernel, cuobjdump, folder):
+    """Returns the tables [[reading]] with the instructions of a warp before its first load, of the launches in SETUPS, from the cubins
+    in `folder`. Both ways around a division count, though a warp takes one."""
     found = {}
-    for part in machine_code(cubin_path, cuobjdump).split("Function : ")[1:]:
-        words = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)", part)
-        first = next((n for n, word in enumerate(words) if word in ("LDG", "LDGSTS")), None)
-        if first is not None:
-            found[part.split()[0]] = first
-    return found
-
-
-def setup_rows(kernel, nvcc, cuobjdump):
-    """Returns the tables [[reading]] with the instructions of a warp before its first load, of the launches in SETUPS."""
-    found = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for source in [s for s in sorted((ROOT / "kernels" / kernel).glob("*.cu")) if "_probed" not in s.stem]:
-            cubin, _ = compile_one(nvcc, source, folder, architecture_of(kernel))
-            for symbol, count in instructions_before_load(cubin, cuobjdump).items():
-                launch = next((l for l in SETUPS[kernel] if f"{len(LAUNCHES[kernel][l])}{LAUNCHES[kernel][l]}I" in symbol), None)
-                if launch is None or "5Probe" in symbol:
-                    continue
-                dim = re.search(r"Li(\d+)E", symbol)
-                key = (launch, int(dim[1]) if dim else 0)
-                if found.setdefault(key, count) != count:
-                    raise Fail(f"builds of {kernel}, {launch}, load first after {found[key]} and {count} instructions: SETUPS may not name it")
+    for cubin in sorted(folder.glob("*.cubin")):
+        for symbol, words in opcodes(cubin, cuobjdump):
+            launch = launch_of(kernel, symbol)
+            count = next((n for n, word in enumerate(words) if word in ("LDG", "LDGSTS")), None)
+            if launch not in SETUPS[kernel] or count is None:
+                continue
+            dim = re.search(r"Li(\d+)E", symbol)
+            key = (launch, int(dim[1]) if dim else 0)
+            if found.setdefault(key, count) != count:
+                raise Fail(f"builds of {kernel}, {launch}, load first after {found[key]} and {count} instructions: SETUPS may not name it")
     if set(SETUPS[kernel]) != {launch for launch, _ in found}:
         raise Fail(f"a launch of {kernel} in SETUPS has no build with a load")
     return [{"launch": launch, **({"head_dim": dim} if dim else {}), "setup_instructions": count}
@@ -286,8 +286,8 @@ def counted_rows(kernel, nvcc, cuobjdump):
     return None
 
 
-def counted_text(kernel, nvcc, cuobjdump, before):
-    """Returns the part with the tables that scripts count. Without cuobjdump it stays as it was."""
+def counted_text(kernel, nvcc, cuobjdump, folder, before):
+    """Returns the part with the tables that scripts count. Without cuobjdump it stays as it was. `folder` has the cubins of builds_of()."""
     if cuobjdump is None:
         kept = re.search(rf"^{re.escape(COUNTED)}.*?(?=^{re.escape(MARK)}|\Z)", before, re.M | re.S)
         return "\n" + kept[0].rstrip("\n") + "\n" if kept else ""
@@ -295,7 +295,7 @@ def counted_text(kernel, nvcc, cuobjdump, before):
         f"\n[[{table}]]\n" + "".join(f"{name} = {as_toml(value)}\n" for name, value in row.items()) for row in rows)
     text = ""
     if kernel in SETUPS:
-        text += f"\n{COUNTED} before the first load by kernels/lab/kernel_profile.py.\n" + text_of("reading", setup_rows(kernel, nvcc, cuobjdump))
+        text += f"\n{COUNTED} before the first load by kernels/lab/kernel_profile.py.\n" + text_of("reading", setup_rows(kernel, cuobjdump, folder))
     counted = counted_rows(kernel, nvcc, cuobjdump)
     if counted is not None and counted[0]:
         rows, script = counted
@@ -345,7 +345,7 @@ def main():
             own.mkdir()
             path = ROOT / "kernels" / kernel / "profile.toml"
             before = path.read_text() if path.exists() else ""
-            return builds_of(kernel, nvcc, cuobjdump, own), counted_text(kernel, nvcc, cuobjdump, before), before, path
+            return builds_of(kernel, nvcc, cuobjdump, own), counted_text(kernel, nvcc, cuobjdump, own, before), before, path
         ids = arguments.ids or list(LAUNCHES)
         for kernel, (builds, counted, before, path) in zip(ids, pool.map(one, ids)):
             if not builds:

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "kernels/lab/cold_start.cuh"
 #include "kernels/lab/read_suite.h"
 #include "kernels/measure/clock_gauge.h"
 #include "kernels/measure/device_problem.h"
@@ -25,9 +26,8 @@ constexpr long long pause_cycles = 40000;
 enum class Before { flush, pause, marks };
 
 __global__ void pause_kernel() {
-  long long now, start;
-  asm volatile("mov.u64 %0, %%clock64;" : "=l"(start));
-  do { asm volatile("mov.u64 %0, %%clock64;" : "=l"(now)); } while (now - start < pause_cycles);
+  const long long start = cycle_counter();
+  while (cycle_counter() - start < pause_cycles) {}
 }
 
 double time_once(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors,

@@ -49,7 +49,7 @@ class Repeater {
   /// Times the kernel, or as many empty kernels as it has launches.
   Result<Repeat> time(bool is_empty) {
     // Where the commands of a launch lie decides whether the GPU has its parameters early: in one place of about eight a kernel
-    // with more than some 200 bytes of them takes 0.6 to 1 µs longer (docs/findings/launches.md). Equal repeats would all meet one
+    // with more than some 200 bytes of them takes 0.3 to 1 µs longer (docs/findings/launches.md). Equal repeats would all meet one
     // place.
     for (int i = 0; i < shifts_; ++i)
       if (Status shifted = launch(plan_empty(), nullptr); !shifted) return shifted.error();

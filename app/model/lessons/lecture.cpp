@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_view.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
@@ -16,6 +18,10 @@ const Scene* Lecture::at(int index) const {
 bool Lecture::shows_page(const std::string& lesson, std::size_t page) const {
   const Scene* const scene = shown();
   return scene != nullptr && scene->lesson == ScenePage{lesson, page};
+}
+
+bool Lecture::shows(const LessonView& lesson) const {
+  return lesson.lesson != nullptr && shows_page(lesson.lesson->id, lesson.page);
 }
 
 void Lecture::change_to(Deck deck) {

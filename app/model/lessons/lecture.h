@@ -15,6 +15,8 @@
 
 namespace tilescope {
 
+struct LessonView;
+
 class Lecture {
  public:
   /// What turning a page asks for.
@@ -29,6 +31,8 @@ class Lecture {
   const Scene* at(int index) const;
   /// Whether this page of a lesson is the scene that is shown: then the clicker turns scenes, and ends with the last one.
   bool shows_page(const std::string& lesson, std::size_t page) const;
+  /// The same of the page that is open; false without a lesson.
+  bool shows(const LessonView& lesson) const;
   int count() const { return static_cast<int>(deck().scenes.size()); }
 
   bool listed = false;     // the list of scenes is open

@@ -194,7 +194,7 @@ void draw_presenter_panel(const View& view, Commands& commands) {
   const Lecture& lecture = *view.lecture;
   const Scene* scene = lecture.shown();
   const bool in_lesson = view.lesson.lesson != nullptr;
-  const bool of_deck = in_lesson && lecture.shows_page(view.lesson.lesson->id, view.lesson.page);
+  const bool of_deck = lecture.shows(view.lesson);
   panel_heading(theme, in_lesson ? view.lesson.lesson->title : std::string(tr("Presenter")),
                 in_lesson && !of_deck ? say(tr("page {} of {}"), view.lesson.page + 1, view.lesson.lesson->pages.size())
                 : scene != nullptr    ? say(tr("scene {} of {}"), lecture.scene() + 1, lecture.count())

@@ -335,7 +335,7 @@ void draw_way(const View& view, Commands& commands, LessonKeys& keys, LessonPlac
   const LessonView& lesson = view.lesson;
   const std::size_t pages = lesson.lesson->pages.size();
   const Lecture& lecture = *view.lecture;
-  const bool scene = is_scene(view), last = !scene && lesson.page + 1 == pages;
+  const bool scene = lecture.shows(lesson), last = !scene && lesson.page + 1 == pages;
   const bool first = scene ? lecture.at(lecture.scene() - 1) == nullptr : lesson.page == 0;
   const bool stays = lesson.locked || (scene && lecture.next() == nullptr);
   ImGui::BeginDisabled(first);
@@ -363,18 +363,12 @@ void draw_way(const View& view, Commands& commands, LessonKeys& keys, LessonPlac
   ImGui::EndDisabled();
   keys.item(item_rect());
   forward = (forward || keys.entered()) && !stays;
-  const auto turn = [&](int direction) {
-    if (scene)
-      commands.push(TurnPage{direction});
-    else
-      commands.push(TurnLessonPage{direction});
-  };
-  if (back && !first) turn(-1);
+  if (back && !first) turn_page(view, -1, commands);
   if (!forward) return;
   if (last)
     place.ended = lesson.lesson->id;
   else
-    turn(1);
+    turn_page(view, 1, commands);
 }
 
 /// Draws a button with a page's number and title, and `state` beside it. Returns whether it was pressed.

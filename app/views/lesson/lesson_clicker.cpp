@@ -43,8 +43,9 @@ bool covers_answer(const View& view) {
 
 }  // namespace
 
-bool is_scene(const View& view) {
-  return view.lecture->shows_page(view.lesson.lesson->id, view.lesson.page);
+void turn_page(const View& view, int direction, Commands& commands) {
+  if (view.lecture->shows(view.lesson)) return commands.push(TurnPage{direction});
+  commands.push(TurnLessonPage{direction});
 }
 
 bool shows_lesson_text() {
@@ -67,6 +68,7 @@ const LessonInfo* lesson_beside(const LessonView& view, int direction) {
 void click_lesson(const View& view, int direction, Commands& commands) {
   LessonPlace& place = lesson_place();
   const LessonView& lesson = view.lesson;
+  const bool is_scene = view.lecture->shows(lesson);
   place.from_behind = false;
   // The question to the class covers the end of the text, where the answer stands.
   if (covers_answer(view) && direction > 0) return commands.push(AskClass{false});
@@ -82,8 +84,7 @@ void click_lesson(const View& view, int direction, Commands& commands) {
       none.given = false;
       return commands.push(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
     }
-    if (is_scene(view)) return commands.push(TurnPage{1});
-    if (!is_last_page(lesson)) return commands.push(TurnLessonPage{1});
+    if (is_scene || !is_last_page(lesson)) return turn_page(view, 1, commands);
     if (!shows_end(place, lesson)) {
       place.ended = lesson.lesson->id;
       return;
@@ -94,11 +95,9 @@ void click_lesson(const View& view, int direction, Commands& commands) {
   if (shows_end(place, lesson)) {
     place.ended.clear();
     place.from_behind = true;
-  } else if (is_scene(view)) {
-    commands.push(TurnPage{-1});
-  } else if (lesson.page > 0) {
-    place.from_behind = true;
-    commands.push(TurnLessonPage{-1});
+  } else if (is_scene || lesson.page > 0) {
+    place.from_behind = !is_scene;
+    turn_page(view, -1, commands);
   } else if (const LessonInfo* before = lesson_beside(lesson, -1)) {
     place.from_behind = true;
     commands.push(OpenLesson{before->id, last_lesson_page});
@@ -111,7 +110,8 @@ std::string next_click_in_lesson(const View& view) {
   if (covers_answer(view)) return tr("Page Down: back to the text");
   if (has_more(place, 1) && !view.lecture->asking) return tr("Page Down: more of this page ▾");
   if (lesson.locked) return tr("Page Down: the answer");
-  if (is_scene(view)) return view.lecture->next() != nullptr ? tr("Page Down: the next scene") : tr("This is the last scene.");
+  if (view.lecture->shows(lesson))
+    return view.lecture->next() != nullptr ? tr("Page Down: the next scene") : tr("This is the last scene.");
   if (!is_last_page(lesson)) return tr("Page Down: the next page");
   if (!shows_end(place, lesson)) return tr("Page Down: the end of the lesson");
   const LessonInfo* after = lesson_beside(lesson, 1);

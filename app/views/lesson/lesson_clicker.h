@@ -12,8 +12,8 @@ namespace tilescope {
 /// Returns the lesson before or after the open one; null where there is none.
 const LessonInfo* lesson_beside(const LessonView& view, int direction);
 
-/// Returns whether the open page is the deck's scene: then the next page is the next scene.
-bool is_scene(const View& view);
+/// Turns to the page after (1) or before (-1) the open one, or to the scene where the open page is one of a deck.
+void turn_page(const View& view, int direction, Commands& commands);
 
 /// Does what Page Down (1) or Page Up (-1) means: more of the text, the answer, another page, another lesson.
 void click_lesson(const View& view, int direction, Commands& commands);

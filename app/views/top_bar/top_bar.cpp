@@ -518,7 +518,7 @@ void draw_presenting_bar(const Rect& rect, const View& view) {
   Rect line = {{rect.min.x + inset, rect.min.y}, {rect.max.x - inset, rect.max.y}};
   ImDrawList* list = ImGui::GetWindowDrawList();
   const LessonView& lesson = view.lesson;
-  const bool in_deck = lesson.lesson == nullptr || view.lecture->shows_page(lesson.lesson->id, lesson.page);
+  const bool in_deck = lesson.lesson == nullptr || view.lecture->shows(lesson);
   const Scene* scene = in_deck ? view.lecture->shown() : nullptr;
   if (scene != nullptr) {
     const std::string count = fmt::format("{}/{}", view.lecture->scene() + 1, view.lecture->count());
