@@ -250,7 +250,7 @@ TEST_CASE("open: a deck with a page or with steps that there are not ends with 2
     const std::string said = bad_open({flag, mask});
     CAPTURE(said);
     CHECK(said.find("mask.toml, line 5: ") != std::string::npos);
-    CHECK(said.find("00-broken.en.md:16: ") != std::string::npos);
+    CHECK(said.find("00-broken.en.md:17: ") != std::string::npos);
     CHECK(said.find("nothing") != std::string::npos);
   }
   for (const char* flag : {"--deck", "--open"}) CHECK(bad_open({flag, page}).find("there is no page 33") != std::string::npos);
