@@ -317,7 +317,36 @@ std::string article_of_scene(const Scene& scene, int number, const std::string& 
   return out + closed_answer(answer);
 }
 
-/// A handout: of every scene of a deck its picture, its title and its question. The notes are the lecturer's, and stay out.
+/// Shows a scene. Errors  what it is refused for, or whether its steps go beyond its run
+Status show_scene(StepPictures& pictures, int scene) {
+  pictures.carry_out(GoToScene{scene});
+  const SessionView view = pictures.view();
+  if (const Error* const refused = view.workspace->refused()) return *refused;
+  return view.lecture->check_steps(view.lane().step_count);
+}
+
+/// A picture of the scene that was asked for, or of each.
+Result<ExportedSteps> export_scenes(StepPictures& pictures, const ExportOptions& options) {
+  const auto count = static_cast<int>(options.picture.deck->scenes.size());
+  const int first = options.one_scene ? options.picture.scene : 0, last = options.one_scene ? first + 1 : count;
+  const Told told(options.picture.told, first, last);
+  pictures.set_vector(options.format == ExportFormat::svg);
+  ExportedSteps out;
+  for (int i = first; i < last; ++i) {
+    told.at("scenes", i);
+    if (Status shown = show_scene(pictures, i); !shown) return shown.error();
+    Result<std::string> bytes = draw_file(pictures, options.format);
+    if (!bytes) return bytes.error();
+    out.files.push_back({i + 1, std::move(*bytes)});
+  }
+  if (out.files.size() == 1) out.files.front().step.reset();
+  out.last_step = count;
+  out.notice = pictures.notice();
+  return out;
+}
+
+/// A handout: of every scene of a deck its picture, its title and its question. The text of a lesson's page stands above its
+/// picture. The notes are the lecturer's, and stay out.
 Result<ExportedSteps> export_deck(StepPictures& pictures, const ExportOptions& options) {
   const Deck& deck = *options.picture.deck;
   const auto count = static_cast<int>(deck.scenes.size());
@@ -325,15 +354,13 @@ Result<ExportedSteps> export_deck(StepPictures& pictures, const ExportOptions& o
   std::string articles;
   for (int i = 0; i < count; ++i) {
     told.at("scenes", i);
-    pictures.carry_out(GoToScene{i});
-    const SessionView view = pictures.view();
-    if (const Error* const refused = view.workspace->refused()) return *refused;
-    if (const Status there = view.lecture->check_steps(view.lane().step_count); !there) return there.error();
+    if (Status shown = show_scene(pictures, i); !shown) return shown.error();
     const Scene& scene = deck.scenes[static_cast<std::size_t>(i)];
     const Result<std::string> picture = smaller_picture(pictures, i + 1, scene_name(scene));
     if (!picture) return picture.error();
-    articles += fmt::format("<article class=\"step\" id=\"scene-{}\">\n{}{}</article>\n", i + 1,
-                            article_of_scene(scene, i + 1, *picture), lesson_answer(pictures.view()));
+    articles +=
+        fmt::format("<article class=\"step\" id=\"scene-{}\">\n{}{}</article>\n", i + 1,
+                    article_of_scene(scene, i + 1, lesson_text(pictures.view()) + *picture), lesson_answer(pictures.view()));
   }
   PageHead head;
   head.title = deck.title.empty() ? std::string(tr("Scenes")) : deck.title;
@@ -362,10 +389,7 @@ Result<ExportedSteps> export_deck_film(StepPictures& pictures, const ExportOptio
   std::int64_t frames = 0;
   for (int i = 0; i < count; ++i) {
     told.at("scenes", i);
-    pictures.carry_out(GoToScene{i});
-    const SessionView view = pictures.view();
-    if (const Error* const refused = view.workspace->refused()) return *refused;
-    if (const Status there = view.lecture->check_steps(view.lane().step_count); !there) return there.error();
+    if (Status shown = show_scene(pictures, i); !shown) return shown.error();
     const Result<Picture> picture = pictures.draw();
     if (!picture) return picture.error();
     const int still = seconds_of_a_scene * options.frames_per_second;
@@ -400,17 +424,19 @@ Status check_format(const ExportOptions& options) {
 Result<ExportedSteps> export_steps(const ExportOptions& options) {
   if (Status possible = check_format(options); !possible) return possible.error();
   RenderOptions picture = options.picture;
-  picture.lesson_beside = !picture.lesson.empty();
+  const bool page = options.format == ExportFormat::html, of_lesson = !picture.lesson.empty();
+  picture.lesson_beside = of_lesson || (page && picture.deck != nullptr);
   // Who reads a handout was in the class: it has the pictures of the class, in their large text.
   picture.present = picture.present || picture.lesson_beside || picture.deck != nullptr;
   if (options.steps) picture.step = options.steps->first;
-  const bool page = options.format == ExportFormat::html;
   const bool caption = options.caption && !(page && !picture.panel.empty());  // a page has it as text, too
   const Result<std::unique_ptr<StepPictures>> pictures = StepPictures::make(picture, caption);
   if (!pictures) return pictures.error();
-  if (picture.lesson_beside) return export_lesson(**pictures, options);
+  if (of_lesson) return export_lesson(**pictures, options);
   if (picture.deck != nullptr)
-    return is_film(options.format) ? export_deck_film(**pictures, options) : export_deck(**pictures, options);
+    return page                      ? export_deck(**pictures, options)
+           : is_film(options.format) ? export_deck_film(**pictures, options)
+                                     : export_scenes(**pictures, options);
   const Result<Stops> stops = stops_of(options, (*pictures)->view());
   if (!stops) return stops.error();
   const std::int64_t last_step = (*pictures)->view().lane().step_count;

@@ -215,12 +215,22 @@ std::string lesson_article(const SessionView& view, LessonMoment moment, const s
   return fmt::format("<div>{}</div>\n<div class=\"picture\">{}</div>\n", text, picture);
 }
 
+std::string lesson_text(const SessionView& view) {
+  const LessonView& lesson = view.lesson;
+  if (lesson.lesson == nullptr) return {};
+  const ExpressionValues* shown = lesson.figures != nullptr ? &lesson.figures->shown : nullptr;
+  return HtmlProse(view, shown).blocks(lesson.lesson->pages[lesson.page].prose);
+}
+
 std::string lesson_answer(const SessionView& view) {
   const LessonView& lesson = view.lesson;
   if (lesson.lesson == nullptr || lesson.figures == nullptr) return {};
   const LessonPage& page = lesson.lesson->pages[lesson.page];
   if (!page.ask) return {};
-  const std::string question = HtmlProse(view, &lesson.figures->shown).blocks(page.ask->question);
+  std::string question = HtmlProse(view, &lesson.figures->shown).blocks(page.ask->question);
+  char letter = 'A';
+  for (const Prose& option : page.ask->options)
+    question += fmt::format("<p>{}. {}</p>", letter++, html_text(prose_words(option, &lesson.figures->shown)));
   const std::string said = page.reveal ? HtmlProse(view, &lesson.figures->revealed).blocks(page.reveal->say) : std::string();
   return fmt::format("<div class=\"question\">{}</div>{}", question,
                      closed_answer(html_text(answer_words(*page.ask, *lesson.figures)), said));

@@ -1,4 +1,4 @@
-// lesson_article(): a page of a lesson as HTML: its text, its question with fields to answer, and a picture of the window.
+// A page of a lesson as HTML: with fields to answer, or as a handout.
 #pragma once
 
 #include <string>
@@ -14,8 +14,11 @@ enum class LessonMoment { asked, playing, answered };
 /// language in use. Terms of the glossary carry their meaning.
 std::string lesson_article(const SessionView& view, LessonMoment moment, const std::string& picture);
 
-/// Returns the answer of the present page's question and what is said of it, as HTML: closed on screen, open on paper. Empty
-/// without a question.
+/// Returns the text of the present page without its question, for a handout. Empty without a lesson.
+std::string lesson_text(const SessionView& view);
+
+/// Returns the question of the present page, its options, its answer and what is said of it, as HTML.
+/// The answer is closed on screen, open on paper. Empty without a question.
 std::string lesson_answer(const SessionView& view);
 
 }  // namespace tilescope

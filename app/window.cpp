@@ -577,7 +577,8 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
 }  // namespace
 
 int run_window(const WindowOptions& options) {
-  const Settings settings = load_settings();
+  const LoadedSettings loaded = load_settings();
+  const Settings& settings = loaded.settings;
   std::optional<QuietLibraries> quiet(std::in_place);
   const auto give_up = [&quiet](const std::string& sentence) {
     quiet.reset();
@@ -594,9 +595,10 @@ int run_window(const WindowOptions& options) {
   glfwMakeContextCurrent(window->get());
 
   StateKeeper keeper = StateKeeper::open(state_file_path(), static_cast<std::int64_t>(::getpid()));
-  if (!keeper.notice().empty()) std::fprintf(stderr, "tilescope: %s\n", keeper.notice().text().c_str());
+  for (const Sentence& said : {keeper.notice(), loaded.problem})
+    if (!said.empty()) std::fprintf(stderr, "tilescope: %s\n", said.text().c_str());
   Session::Start start = start_of(options, settings);
-  start.notice = keeper.notice();
+  start.notice = keeper.notice().empty() ? loaded.problem : keeper.notice();
   Session session(std::move(start));
   StateSaver saver(session, std::move(keeper));
   if (const auto at = lesson_at(options.lesson)) session.apply(OpenLesson{at->id, at->page});

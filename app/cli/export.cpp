@@ -100,8 +100,9 @@ Status check_lesson(const CommandLine& line, const Format& format) {
 /// Errors  a deck in another format, or with what its own scenes decide
 Status check_deck(const CommandLine& line, const Format& format) {
   if (line.deck.empty()) return Done{};
-  if (format.ending != ".html" && format.ending != ".mp4")
-    return refuse("--deck makes a page or a film: end --out in .html or .mp4, not in {}", format.ending);
+  const bool pictures = format.ending == ".png" || format.ending == ".svg";
+  if (!pictures && format.ending != ".html" && format.ending != ".mp4")
+    return refuse("--deck makes a page, a film or pictures: end --out in .html, .mp4, .png or .svg, not in {}", format.ending);
   for (const auto& [flag, given] :
        {std::pair{"--steps", line.steps.has_value()}, {"--grain", line.grain.has_value()}, {"--panel", !line.panel.empty()}})
     if (given) return refuse("{} means nothing with --deck: its scenes decide; leave it out", flag);
@@ -110,6 +111,7 @@ Status check_deck(const CommandLine& line, const Format& format) {
     const std::string_view group = find_flag(flag)->group;
     constexpr std::string_view of_scene[] = {"--race", "--race-with", "--view",    "--lanes",
                                              "--step", "--scene",     "--present", "--plot"};
+    if (flag == "--scene" && pictures) continue;
     if (group == "Problem" || group == "GPU" || group == "Values" ||
         std::find(std::begin(of_scene), std::end(of_scene), flag) != std::end(of_scene))
       return refuse("{} means nothing with --deck: its scenes decide; leave it out", flag);
@@ -169,6 +171,10 @@ ExportOptions export_options(const CommandLine& line, ExportFormat format) {
   if (line.seconds) options.seconds_per_step = *line.seconds;
   options.caption = line.caption;
   options.picture = render_options(line);
+  options.one_scene = line.scene.has_value();
+  // A handout is printed.
+  const bool handout = format == ExportFormat::html && (!line.lesson.empty() || !line.deck.empty());
+  if (handout && !line.given.contains("--theme")) options.picture.theme = ThemeKind::light;
   return options;
 }
 

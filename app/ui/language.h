@@ -1,10 +1,11 @@
 // Language: the table behind tr(). Keys are the English texts; assets/lang/<id>.toml has the translations.
 #pragma once
 
-#include <map>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/core/result.h"
@@ -23,11 +24,17 @@ class Language {
   /// Returns the translation, or nullptr.
   const char* find(std::string_view english) const;
   const std::string& name() const { return name_; }
-  const std::map<std::string, std::string, std::less<>>& texts() const { return texts_; }
+  /// Finds a text without making a string of it: the window asks for every text of every frame.
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  using Texts = std::unordered_map<std::string, std::string, TextHash, std::equal_to<>>;
+  const Texts& texts() const { return texts_; }
 
  private:
   std::string name_;
-  std::map<std::string, std::string, std::less<>> texts_;
+  Texts texts_;
 };
 
 /// Sets the language of tr(); nullptr is English. This is the only global setting, because every text needs it.

@@ -12,6 +12,8 @@
 
 #include "app/platform/files.h"
 #include "sim/core/document.h"
+#include "sim/core/refuse.h"
+#include "sim/core/text.h"
 
 namespace tilescope {
 
@@ -27,16 +29,18 @@ void take(const toml::node_view<const toml::node>& node, T& into, double low, do
   if (kept >= static_cast<T>(low) && kept <= static_cast<T>(high)) into = kept;
 }
 
-}  // namespace
-
-Settings parse_settings(std::string_view toml_text) {
-  Settings out;
-  toml::table parsed;
-  if (!check_document(toml_text, DocumentKind::toml, "settings")) return out;
+/// Errors  no TOML: names `origin` and the line
+Result<toml::table> table_of(std::string_view toml_text, std::string_view origin) {
+  if (const Status good = check_document(toml_text, DocumentKind::toml, origin); !good) return good.error();
   try {
-    parsed = toml::parse(toml_text);
-  } catch (const toml::parse_error&) { return out; }
-  const toml::table& table = parsed;
+    return toml::parse(toml_text);
+  } catch (const toml::parse_error& error) {
+    return refuse("{}, line {}: {}", printable(origin, 200), error.source().begin.line, printable(error.description(), 200));
+  }
+}
+
+Settings settings_of(const toml::table& table) {
+  Settings out;
   take(table["layout"]["left"], out.shares.left, 0.05, 0.6);
   take(table["layout"]["right"], out.shares.right, 0.05, 0.6);
   take(table["layout"]["bottom"], out.shares.bottom, 0.05, 0.8);
@@ -67,6 +71,13 @@ Settings parse_settings(std::string_view toml_text) {
     }
   }
   return out;
+}
+
+}  // namespace
+
+Settings parse_settings(std::string_view toml_text) {
+  const Result<toml::table> table = table_of(toml_text, "settings");
+  return table ? settings_of(*table) : Settings{};
 }
 
 std::string format_settings(const Settings& s) {
@@ -125,11 +136,14 @@ std::optional<std::filesystem::path> settings_path() {
   return std::nullopt;
 }
 
-Settings load_settings() {
+LoadedSettings load_settings() {
   const auto path = settings_path();
-  if (!path) return {};
+  std::error_code error;
+  if (!path || !std::filesystem::exists(*path, error)) return {};
   const Result<std::string> text = read_text_file(*path);
-  return text ? parse_settings(*text) : Settings{};
+  const Result<toml::table> table = text ? table_of(*text, path->native()) : text.error();
+  if (table) return {settings_of(*table), {}};
+  return {{}, phrase("The settings are as by default, because their file cannot be read: {}", table.error().sentence)};
 }
 
 bool save_settings(const Settings& settings) {

@@ -10,6 +10,7 @@
 
 #include "app/ui/layout.h"
 #include "app/ui/theme.h"
+#include "sim/core/result.h"
 
 namespace tilescope {
 
@@ -39,8 +40,12 @@ Settings to_remember(const Settings& saved, const Settings& began, Settings now)
 
 /// XDG_CONFIG_HOME/tilescope/settings.toml, else HOME/.config/…; nullopt where neither is set.
 std::optional<std::filesystem::path> settings_path();
-/// The defaults where there is no file or it cannot be read.
-Settings load_settings();
+/// Settings, and what is wrong with their file; the defaults where there is none.
+struct LoadedSettings {
+  Settings settings;
+  Sentence problem;  // with the file and, where it is no TOML, the line; empty: nothing is wrong
+};
+LoadedSettings load_settings();
 /// Best effort: a place that cannot be written costs nothing but the memory.
 bool save_settings(const Settings& settings);
 

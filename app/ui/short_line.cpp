@@ -1,4 +1,4 @@
-// Short forms of listing lines that a narrow panel would cut.
+// Short forms of what a narrow panel would cut.
 #include "app/ui/short_line.h"
 
 #include <algorithm>
@@ -69,6 +69,12 @@ constexpr std::array lines = {Short{"mask hidden scores", "mask hidden"},
 std::string_view short_line(std::string_view line) {
   const auto found = std::find_if(lines.begin(), lines.end(), [&](const Short& row) { return row.line == line; });
   return found == lines.end() ? line : found->shorter;
+}
+
+std::string_view without_unit_of(std::string_view other, std::string_view text) {
+  const std::size_t unit = other.rfind(' ');
+  if (unit == std::string_view::npos || !text.ends_with(other.substr(unit))) return text;
+  return text.substr(0, text.size() - (other.size() - unit));
 }
 
 std::string formula_text(std::string_view text) {

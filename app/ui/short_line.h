@@ -1,4 +1,4 @@
-// short_line(): shortens a listing line for a narrow panel.
+// Short forms of what a narrow panel would cut: lines of a listing, a unit that is said twice.
 #pragma once
 
 #include <string>
@@ -11,6 +11,9 @@ std::string_view short_line(std::string_view line);
 
 /// Returns a formula with the letter l as ℓ: in the sans face a lone l reads as a capital I.
 std::string formula_text(std::string_view text);
+
+/// Returns "6.14" of "6.14 kB" where `other` has the same unit, else `text` itself.
+std::string_view without_unit_of(std::string_view other, std::string_view text);
 
 /// Returns a line of a listing as the window shows it: its words are translated, its tensors and operations stay.
 std::string listing_text(std::string_view line);

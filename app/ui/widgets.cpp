@@ -140,6 +140,37 @@ void draw_text(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, st
   list->AddText(font, font->FontSize, {snapped(x), snapped(y)}, color, shown.data(), shown.data() + shown.size());
 }
 
+void draw_fitted_text(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, std::string_view text, Align align) {
+  const float whole = text_width(font, text), part = whole > rect.width() ? std::max(rect.width(), 1.0F) / whole : 1;
+  if (part == 1) return draw_text(list, font, rect, color, text, align);
+  const float size = part * font->FontSize, y = rect.center().y - size * 0.5F;
+  record_text({rect.min.x, y}, font, size, text);
+  list->AddText(font, size, {snapped(rect.min.x), snapped(y)}, color, text.data(), text.data() + text.size());
+}
+
+bool fits_in_lines(const ImFont* font, std::string_view text, float width, float height) {
+  const std::string lines = in_lines(font, text, width);
+  const ImVec2 size =
+      const_cast<ImFont*>(font)->CalcTextSizeA(font->FontSize, FLT_MAX, 0, lines.data(), lines.data() + lines.size());
+  return size.x <= width && size.y <= height;
+}
+
+void draw_centered_lines(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, std::string_view text) {
+  constexpr float smaller = 0.95F, least = 0.4F;
+  float part = 1;  // of the font's size
+  while (part > least && !fits_in_lines(font, text, rect.width() / part, rect.height() / part)) part *= smaller;
+  const std::string lines = in_lines(font, text, rect.width() / part);
+  const float size = part * font->FontSize;
+  float y = rect.center().y - 0.5F * size * static_cast<float>(1 + std::ranges::count(lines, '\n'));
+  for (std::string_view rest = lines; !rest.empty(); y += size) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    const ImVec2 at = {rect.center().x - 0.5F * part * text_width(font, line), y};
+    record_text(at, font, size, line);
+    list->AddText(font, size, {snapped(at.x), snapped(at.y)}, color, line.data(), line.data() + line.size());
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+  }
+}
+
 void draw_wrapped(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text, float width) {
   const std::string lines = in_lines(font, text, width);
   record_text(at, font, font->FontSize, lines);

@@ -43,6 +43,13 @@ std::string elide(const ImFont* font, std::string_view text, float width);
 std::string elide_path(const ImFont* font, std::string_view path, float width);
 /// Draws one line inside `rect`, vertically centred, elided.
 void draw_text(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, std::string_view text, Align align = Align::left);
+/// Draws one line inside `rect` whole, in a smaller size where it would be cut. For figures, which are never shortened.
+void draw_fitted_text(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, std::string_view text,
+                      Align align = Align::left);
+/// Returns true if `text`, broken into lines, is in `width` and `height` without a word cut.
+bool fits_in_lines(const ImFont* font, std::string_view text, float width, float height);
+/// Draws a text inside `rect` in lines, whole and centred both ways, in a smaller size where they would not fit.
+void draw_centered_lines(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, std::string_view text);
 /// Draws one line with its top left at `at`, not elided; returns its width.
 float draw_text_at(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text);
 /// The same for a text that goes on in the line of the text before. A copy has `between` between them.

@@ -77,14 +77,15 @@ bool leaves_scene(const View& view, int direction, Commands& commands) {
 
 constexpr std::array page_keys = {std::pair{ImGuiKey_PageUp, -1}, std::pair{ImGuiKey_PageDown, 1}};
 
-/// Page Up and Page Down turn the pages of a lesson; before a class they go through all of it.
+/// Page Up and Page Down turn the pages of a lesson, or the scenes of a deck where its page is one; before a class they go through
+/// all of its text first.
 void handle_lesson(const View& view, Commands& commands) {
   for (const auto& [key, direction] : page_keys) {
     if (!pressed(key) || leaves_scene(view, direction, commands)) continue;
     if (view.workspace->present)
       click_lesson(view, direction, commands);
     else
-      commands.push(TurnLessonPage{direction});
+      turn_page(view, direction, commands);
   }
 }
 

@@ -348,8 +348,52 @@ TEST_CASE("export: a page of a lesson in a deck has its answer below the picture
   if (!page) return;
   const std::string& html = page->files.front().bytes;
   CHECK(count(html, "<article") == 1);
-  for (const char* text : {"can toy do while", "<summary>Answer</summary>", "Answer: 512", " that does fewer "})
+  for (const char* text :
+       {"A GPU has two budgets", "can toy do while", "<summary>Answer</summary>", "Answer: 512", " that does fewer "})
     CHECK_MESSAGE(html.find(text) != std::string::npos, text);
+  // The picture is that of the stage alone: its text and its buttons are the page's.
+  for (const char* text : {">Page Down", ">Back<", ">Next<"}) CHECK_MESSAGE(html.find(text) == std::string::npos, text);
+  CHECK(count(html, "can toy do while") == 1);
+}
+
+TEST_CASE("export: the options of a lesson's question are in the handout of a deck") {
+  const TemporaryFolder folder;
+  ExportOptions options = small_export(ExportFormat::html);
+  options.steps.reset();
+  auto deck = std::make_shared<Deck>();
+  deck->scenes.resize(1);
+  deck->scenes[0].lesson = ScenePage{folder.file("00-small.en.md", small_lesson), 0};
+  deck->scenes[0].state = *from_link("seq=16");
+  options.picture.deck = deck;
+  const auto page = exported(options);
+  if (!page) return;
+  CHECK(page->files.front().bytes.find("<p>A. ") != std::string::npos);
+}
+
+TEST_CASE("export: as pictures a deck is a file for each scene, or for the one that is asked for") {
+  for (const ExportFormat format : {ExportFormat::png, ExportFormat::svg}) {
+    ExportOptions options = small_export(format);
+    options.steps.reset();
+    auto deck = std::make_shared<Deck>();
+    deck->scenes.resize(2);
+    const std::string link = "seq=16&head_dim=4&block_q=4&block_kv=4&blocks_per_sm=1&step=";
+    deck->scenes[0].state = *from_link(link + "1");
+    deck->scenes[1].state = *from_link(link + "4");
+    options.picture.deck = deck;
+    const auto all = exported(options);
+    if (!all) return;
+    REQUIRE(all->files.size() == 2);
+    CHECK(all->last_step == 2);
+    CHECK(all->files[0].step == 1);
+    CHECK(all->files[1].step == 2);
+    CHECK(all->files[0].bytes != all->files[1].bytes);
+    options.one_scene = true;
+    options.picture.scene = 1;
+    const auto one = exported(options);
+    REQUIRE(one->files.size() == 1);
+    CHECK_FALSE(one->files.front().step.has_value());
+    CHECK(one->files.front().bytes == all->files[1].bytes);
+  }
 }
 
 TEST_CASE("export: a deck is a film, in which a scene that walks through steps takes longer") {

@@ -58,6 +58,8 @@ class Lecture {
   /// What Page Down (1) or Page Up (-1) does where the run stands at `step`: it stays within the steps of the scene, then turns.
   /// Before it leaves the scene forward, it shows the answer of a question that is on screen.
   Turn turn(int direction, std::int64_t step) const;
+  /// A question with a right choice is on screen, without its answer.
+  bool holds_answer() const;
   /// Errors  the steps of the scene that is shown go beyond `last`, the last step of its run
   Status check_steps(std::int64_t last) const;
   /// The state of a scene, beginning at its first step, or at its last where one comes back from the scene after it.
@@ -81,8 +83,7 @@ class Lecture {
   };
 
   void change_to(Deck deck);
-  bool holds_answer() const;  // a question with a right choice is on screen, without its answer
-  Hands* hands();             // where those of what is shown are kept; null: nowhere
+  Hands* hands();  // where those of what is shown are kept; null: nowhere
   void set_aside();
   void bring_back();
 

@@ -94,16 +94,36 @@ Result<double> run(const std::string& expression, Names& names) {
 
 }  // namespace
 
-Result<std::vector<std::string>> names_in(const std::string& expression) {
-  // A lesson's page asks for the names of the same few expressions in every frame.
+namespace {
+
+/// What an expression is without a run.
+struct Parsed {
+  Result<std::vector<std::string>> names;
+  std::optional<double> constant;
+};
+
+/// A lesson's page asks for the same few expressions in every frame: each is parsed once.
+const Parsed& parsed(const std::string& expression) {
   constexpr std::size_t most_kept = 1024;
-  thread_local std::unordered_map<std::string, std::vector<std::string>> kept;
+  thread_local std::unordered_map<std::string, Parsed> kept;
   if (const auto found = kept.find(expression); found != kept.end()) return found->second;
   const FigureLookup none;
   Names names(none);
-  if (const Result<double> value = run(expression, names); !value) return value.error();
+  const Result<double> value = run(expression, names);
+  Parsed made{value ? Result<std::vector<std::string>>(names.order) : value.error(), std::nullopt};
+  if (value && names.order.empty() && std::isfinite(*value)) made.constant = *value;
   if (kept.size() >= most_kept) kept.clear();
-  return kept.emplace(expression, std::move(names.order)).first->second;
+  return kept.emplace(expression, std::move(made)).first->second;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> names_in(const std::string& expression) {
+  return parsed(expression).names;
+}
+
+std::optional<double> constant_in(const std::string& expression) {
+  return parsed(expression).constant;
 }
 
 Result<double> evaluate(const std::string& expression, const FigureLookup& lookup) {

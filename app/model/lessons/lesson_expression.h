@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,9 @@ namespace tilescope {
 /// Returns the names that an expression reads, in order of first use.
 /// Errors  what muParser cannot read, an assignment, several values, more than 500 characters.
 Result<std::vector<std::string>> names_in(const std::string& expression);
+
+/// Returns the value of an expression that reads no name; nullopt of another, and where it has none.
+std::optional<double> constant_in(const std::string& expression);
 
 /// Returns the value of a name.
 using FigureLookup = std::function<Result<double>(const std::string& name)>;

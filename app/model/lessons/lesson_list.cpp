@@ -7,6 +7,8 @@
 #include <set>
 #include <system_error>
 
+#include "app/model/requests/assets.h"
+#include "app/model/session/opening.h"
 #include "app/platform/asset_files.h"
 #include "app/platform/files.h"
 #include "sim/core/refuse.h"
@@ -109,7 +111,13 @@ Result<std::shared_ptr<const Lesson>> load_lesson(const LessonList& list, std::s
 Result<NamedLesson> named_lesson(const LessonList& list, std::string_view id_or_path, std::string_view language) {
   const auto lesson = load_lesson(list, id_or_path, language);
   if (!lesson) return lesson.error();
-  return NamedLesson{id_or_path.ends_with(".md") ? std::string(id_or_path) : (*lesson)->id, (*lesson)->pages.size()};
+  const auto check = [opened = *lesson](std::size_t page) -> Status {
+    const LessonScene& scene = opened->scene_of(page);
+    const Result<StateRequest> asked = request_of(scene.state, &load_gpu);
+    if (asked) return Done{};
+    return refuse("{}:{}: {}", printable(opened->origin, 200), scene.line, asked.error().sentence);
+  };
+  return NamedLesson{id_or_path.ends_with(".md") ? std::string(id_or_path) : (*lesson)->id, (*lesson)->pages.size(), check};
 }
 
 std::optional<LessonAt> lesson_at(std::string_view text) {

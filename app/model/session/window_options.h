@@ -77,6 +77,7 @@ struct ExportOptions {
   RenderOptions picture;  // its step is not looked at
   ExportFormat format = ExportFormat::png;
   std::optional<ExportSteps> steps;  // absent: the step at which the window opens
+  bool one_scene = false;            // of a deck, as pictures: that of `picture`; else a file for each
   Grain grain = Grain::operation;
   int frames_per_second = 20;   // of motion from a step to the next, in .gif and .mp4
   double seconds_per_step = 1;  // motion and rest
@@ -86,11 +87,11 @@ struct ExportOptions {
 /// What was drawn: one file, or one a step.
 struct ExportedSteps {
   struct File {
-    std::optional<std::int64_t> step;  // of numbered files
+    std::optional<std::int64_t> step;  // of numbered files; of a deck the scene, 1 first
     std::string bytes;
   };
   std::vector<File> files;
-  std::int64_t last_step = 0;  // of the run, for the width of the numbers
+  std::int64_t last_step = 0;  // of the run or of the deck, for the width of the numbers
   std::string notice;          // fonts that are not installed, and what the encoder cannot do; empty where nothing is amiss
 };
 

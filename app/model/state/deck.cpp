@@ -182,6 +182,8 @@ class DeckReader {
     if (!found) return linked || fail(at(node, found.error().sentence));
     if (page.page >= found->pages)
       return fail(at(node, phrase("there is no page {}: lesson {} has {}", page.page + 1, printable(page.lesson), found->pages)));
+    if (found->check)
+      if (const Status opens = found->check(page.page); !opens) return fail(at(node, opens.error().sentence));
     page.lesson = std::move(found->id);
     return true;
   }

@@ -66,14 +66,16 @@ inline constexpr std::size_t most_scenes = 1000, most_choices = 9;
 struct NamedLesson {
   std::string id;
   std::size_t pages = 0;
+  /// Whether a page opens. Errors  what its scene is refused for before it is simulated, with file and line
+  std::function<Status(std::size_t page)> check = {};
 };
 /// Finds a lesson by the name that a scene gives it.
 /// Errors  there is no such lesson
 using FindLesson = std::function<Result<NamedLesson>(const std::string& name)>;
 
 /// Reads what format_deck() wrote. Scenes then name lessons by their ids. Without `find_lesson` every name and every page passes.
-/// Errors  no TOML, a deck of a newer program, a key that there is not, a link or steps that cannot be, a page beyond its lesson, a
-/// lesson that there is not and for which no link stands in: names `origin` and the line.
+/// Errors  no TOML, a deck of a newer program, a key that there is not, a link or steps that cannot be, a page beyond its lesson or
+/// that does not open, a lesson that there is not and for which no link stands in: names `origin` and the line.
 Result<Deck> parse_deck(std::string_view text, std::string_view origin, const FindLesson& find_lesson = {});
 std::string format_deck(const Deck& deck);
 

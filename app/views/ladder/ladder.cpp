@@ -19,6 +19,7 @@
 #include "app/model/measurements/error_sentences.h"
 #include "app/model/measurements/time_errors.h"
 #include "app/model/requests/own_tile.h"
+#include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
 #include "app/views/beside_run.h"
@@ -97,6 +98,21 @@ std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
     rows.push_back(row);
   }
   return rows;
+}
+
+/// The rows of the study that is shown. Their errors are looked up in hundreds of recorded runs, so they are kept.
+struct KeptRows {
+  std::shared_ptr<const LadderStudy> of;
+  std::vector<std::shared_ptr<const KnownBundle>> known;
+  std::vector<Row> rows;
+};
+
+const std::vector<Row>& rows_of(const View& view) {
+  auto& kept = panel_state<KeptRows>("ladder rows");
+  const std::shared_ptr<const LadderStudy>& study = view.studies->ladder;
+  const auto known = view.measured.known != nullptr ? view.measured.known->bundles : decltype(kept.known)();
+  if (kept.of != study || kept.known != known) kept = {study, known, rows_of(view, *study)};
+  return kept.rows;
 }
 
 double idle_share(const LadderRung& rung) {
@@ -645,7 +661,7 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
   View view = shown;
   view.theme = &theme;
   const LadderStudy& study = *view.studies->ladder;
-  const std::vector<Row> rows = rows_of(view, study);
+  const std::vector<Row>& rows = rows_of(view);
   double most = peak(study.of.gpu), fastest = 0;
   for (const Row& row : rows) {
     most = std::max({most, row.simulated, row.measured});

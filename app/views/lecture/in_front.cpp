@@ -31,6 +31,30 @@ struct ChoiceWidths {
   float without_bar() const { return text + field + percent + 3 * gap; }
 };
 
+/// Where counts go that are typed while no field has the keyboard: after the choice that was counted last.
+struct Counting {
+  int scene = -2;
+  std::string question;
+  int next = 0;         // a choice
+  std::string waiting;  // digits that the field of `target` gets once it has the keyboard
+  int target = 0;
+};
+
+Counting& counting() {
+  return panel_state<Counting>("counting");
+}
+
+/// A class counts from the first choice on when its question comes.
+void begin_counting(const View& view, const std::string& question) {
+  Counting& now = counting();
+  if (!ImGui::IsWindowAppearing() && now.scene == view.lecture->scene() && now.question == question) return;
+  now = {view.lecture->scene(), question};
+}
+
+bool types_digit() {
+  return std::ranges::any_of(ImGui::GetIO().InputQueueCharacters, [](ImWchar each) { return each >= '0' && each <= '9'; });
+}
+
 std::string choice_text(const ClassQuestion& question, std::size_t i, bool right) {
   return fmt::format("{}{}", question.choices[i], right ? "  ✓" : "");
 }
@@ -78,16 +102,18 @@ void draw_hands(const View& view, Commands& commands, const Choice& choice, ImFo
   int typed = count;
   ImGui::SetNextItemWidth(widths.field);
   const bool first = choice.index == 0, appearing = ImGui::IsWindowAppearing();
-  auto& waiting = panel_state<std::string>("digits of a class");
   if (first && appearing) {
     ImGui::SetKeyboardFocusHere();
     hold_keys_for(ImGui::GetID("##count"));
   }
-  const bool takes_digits = first && !view.workspace->blank;
-  if (takes_digits) give_digits("##count", waiting, false);
-  if (ImGui::InputInt("##count", &typed, 0, 0, ImGuiInputTextFlags_CharsDecimal))
-    commands.push(CountAnswer{static_cast<int>(choice.index), typed});
-  if (takes_digits) give_digits("##count", waiting, true);
+  Counting& now = counting();
+  const int index = static_cast<int>(choice.index);
+  if (ImGui::GetActiveID() == ImGui::GetID("##count") && types_digit()) now.next = index + 1;
+  if (now.waiting.empty()) now.target = now.next;
+  const bool takes_digits = index == now.target && !view.workspace->blank;
+  if (takes_digits) give_digits("##count", now.waiting, false);
+  if (ImGui::InputInt("##count", &typed, 0, 0, ImGuiInputTextFlags_CharsDecimal)) commands.push(CountAnswer{index, typed});
+  if (takes_digits) give_digits("##count", now.waiting, true);
   item_tooltip(theme, tr("Raised hands"));
   go_to(widths.field + widths.gap);
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -253,6 +279,7 @@ void draw_asked_beside(const View& view, Commands& commands, float most_height) 
   const Theme& theme = *view.theme;
   const ClassQuestion question = class_question(view);
   const std::string text = text_of(question);
+  begin_counting(view, text);
   const std::vector<Choice> choices = choices_of(view, question);
   const float width = ImGui::GetContentRegionAvail().x, space = ImGui::GetStyle().ItemSpacing.y;
   const float button = theme.row_height + space;
@@ -291,6 +318,7 @@ void draw_asked(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const ClassQuestion question = class_question(view);
   const std::string text = text_of(question);
+  begin_counting(view, text);
   const QuestionButtons buttons = question_buttons(view, question);
   const float left = ImGui::GetContentRegionAvail().x - buttons.width;
   // A question that needs two lines takes the smaller font, and so does one in a low window: the picture above needs the height.

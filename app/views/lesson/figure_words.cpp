@@ -97,9 +97,7 @@ namespace {
 std::optional<double> value_of(const FigureText& figure, const ExpressionValues* values) {
   if (values != nullptr)
     if (const auto found = values->find(figure.expression); found != values->end()) return found->second;
-  const Result<double> constant =
-      evaluate(figure.expression, [](const std::string& name) -> Result<double> { return Error{name}; });
-  return constant ? std::optional(*constant) : std::nullopt;
+  return constant_in(figure.expression);
 }
 
 }  // namespace

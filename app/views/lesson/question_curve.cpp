@@ -283,7 +283,7 @@ float curve_height(const View& view, float width) {
 }
 
 void draw_curve_panel(const View& shown, Commands& /*commands*/) {
-  const Theme theme = shown.workspace->present ? without_small_text(*shown.theme) : *shown.theme;
+  const Theme theme = shown.workspace->present ? without_small_text(reading_theme(*shown.theme)) : *shown.theme;
   const View view{shown, &theme};
   if (!asks_for_curve(view)) return text_item(theme.ui, theme.text_dim, tr("No page asks for a curve."));
   if (view.lesson.figures == nullptr) return text_item(theme.ui, theme.text_dim, tr("Simulating the points…"));

@@ -696,7 +696,8 @@ bool only_looks(const View& view) {
 //   │ SMs, over the whole width       │
 //   └─────────────────────────────────┘
 void draw_presented(const View& view, Commands& commands, MaskPanelState& state, ImVec2 top, ImVec2 room) {
-  const Theme large = without_small_text(*view.theme);
+  // Without its figures the map has room for words as large as those of the page.
+  const Theme large = without_small_text(holds_figures(view) ? reading_theme(*view.theme) : *view.theme);
   const View shown{view, &large};
   const AttentionProblem& problem = view.mask.picture->problem;
   const float axis = large.ui->FontSize + 2 * large.scale, margin = axis_margin(large), space = ImGui::GetStyle().ItemSpacing.y;

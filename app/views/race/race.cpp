@@ -10,6 +10,7 @@
 #include "app/model/requests/racers.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
 #include "app/views/beside_run.h"
 #include "app/views/chrome.h"
@@ -56,12 +57,6 @@ double end_of(const Lane& lane) {
 }
 bool finished(const View& view, const Lane& lane) {
   return view.playback.cycle >= end_of(lane) || lane.state.cycle >= end_of(lane);
-}
-
-/// Returns "6.14" of "6.14 kB" where `other` has the same unit, else `text` itself.
-std::string_view without_unit_of(std::string_view other, std::string_view text) {
-  const std::string_view unit = other.substr(other.rfind(' '));
-  return text.ends_with(unit) ? text.substr(0, text.size() - unit.size()) : text;
 }
 
 /// Draws one counter of a column, on a scale shared by both.
@@ -117,15 +112,18 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
                .max = {x(counter.total) + theme.scale, parts.bar.max.y + 3 * theme.scale},
                .fill = theme.text_dim});
   draw_quads(list, std::move(quads));
-  draw_text(list, theme.ui_small, parts.label, theme.text_dim,
-            first_that_fits(theme.ui_small, parts.label.width(), {counter.name, counter.shorter}));
+  const float between = 4 * theme.scale;  // the label and its bar or figure
+  const Rect label = {parts.label.min, {parts.label.max.x - between, parts.label.max.y}};
+  draw_fitted_text(list, theme.ui_small, label, theme.text_dim,
+                   first_that_fits(theme.ui_small, label.width(), {counter.name, counter.shorter}));
   std::string sum = counter.text, brief = counter.text;
   if (!counter.owed.empty()) {
     sum = fmt::format("{} + {}", counter.text, counter.owed);
     brief = fmt::format("{} + {}", without_unit_of(counter.owed, counter.text), counter.owed);
   }
-  draw_text(list, theme.mono, parts.value, theme.text, first_that_fits(theme.mono, parts.value.width(), {sum, brief, counter.text}),
-            Align::right);
+  const std::string figure = first_that_fits(theme.mono, parts.value.width(), {sum, brief});
+  ImFont* const font = text_width(theme.mono, figure) <= parts.value.width() ? theme.mono : theme.mono_small;
+  draw_fitted_text(list, font, parts.value, theme.text, figure, Align::right);
   hit_area(counter.name, rect);
   std::string body = tr("The mark is the total of the run. Both sides have one scale.");
   if (counter.links) add_line(body, tr("Hatched: written. Plain: read."));
@@ -194,7 +192,7 @@ void draw_title(const View& view, Commands& commands, const RaceColumn& column, 
 
 /// Says when a run is over, and at which clock where that is not the one of its cycles.
 std::string finish_text(const ImFont* font, float width, const Simulation& timed, const Simulation& shown) {
-  const std::string finished = say(tr("Finished in {}"), format_time(timed.time)), brief = tr("Finished");
+  const std::string brief = format_time(timed.time), finished = say(tr("Finished in {}"), brief);
   const double clock = timed.request.gpu.sm_clock_hz;
   if (clock == shown.request.gpu.sm_clock_hz) return first_that_fits(font, width, {finished, brief});
   return first_that_fits(font, width,
@@ -244,8 +242,10 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   const std::string marker = done   ? finish_text(marker_font, column.finish.width(), timed, *lane.simulation)
                              : held ? std::string()  // the shares of two runs tell who wins
                                     : first_that_fits(marker_font, column.finish.width(), {say(tr("{} done"), percent), percent});
-  draw_text(context.list, marker_font, column.finish, done ? theme.good : theme.text_dim, marker, Align::right);
-  if (done && !held) draw_limit(context.list, theme, column, timed, text_width(marker_font, marker));
+  const bool stacked = column.finish.min.y >= column.title.max.y;
+  draw_fitted_text(context.list, marker_font, column.finish, done ? theme.good : theme.text_dim, marker,
+                   stacked ? Align::left : Align::right);
+  if (done && !held && !stacked) draw_limit(context.list, theme, column, timed, text_width(marker_font, marker));
   if (column.strip.height() > 0) draw_strip(context.list, theme, column.strip, lane, done);
   if (column.stage.height() > 0) draw_stage(context, column.stage);
 
@@ -305,9 +305,9 @@ Verdict traffic_verdict(const Ratio& ratio) {
   const std::string all = traffic_number(ratio.first + ratio.first_later, ratio.second + ratio.second_later);
   if (all != verdict.number) {
     verdict.later = all;
-    verdict.later_words = {tr("with what is written after the runs"), tr("with later write-backs"), tr("later too")};
+    verdict.later_words = {tr("with what is written after the runs"), tr("with later write-backs")};
     verdict.words = {say(tr("{} during the runs"), ratio.words.*which), say(tr("{} during the runs"), ratio.shorter.*which),
-                     tr("HBM during the runs"), tr("HBM at the end")};
+                     tr("HBM during the runs")};
     return verdict;
   }
   verdict.words = {ratio.words.*which, ratio.shorter.*which};
@@ -337,16 +337,26 @@ void draw_reason(const View& view, const Rect& rect) {
   }
 }
 
-const std::string& words_that_fit(const ImFont* font, float width, const std::vector<std::string>& words) {
-  const auto fits = [&](const std::string& text) { return text_width(font, text) <= width; };
-  const auto found = std::find_if(words.begin(), words.end(), fits);
-  return found == words.end() ? words.back() : *found;
+/// Returns the longest words of one line that fit, or of as many lines as the height allows.
+const std::string& words_that_fit(const ImFont* font, ImVec2 room, const std::vector<std::string>& words) {
+  for (const float height : {font->FontSize, room.y})
+    for (const std::string& text : words)
+      if (fits_in_lines(font, text, room.x, height)) return text;
+  return words.back();
 }
 
-/// Divides the verdict's line. HBM has the longest words, and maybe two figures; time has the shortest.
-std::array<CellSpan, 3> verdict_columns(float begin, float end, bool two_of_hbm) {
-  const float first = begin + (two_of_hbm ? 0.52F : 0.44F) * (end - begin),
-              second = begin + (two_of_hbm ? 0.77F : 0.74F) * (end - begin);
+/// Divides the verdict's line. HBM has the longest words, and maybe two figures; time has the shortest. In little room all figures
+/// have the same.
+std::array<CellSpan, 3> verdict_columns(float begin, float end, bool two_of_hbm, bool narrow) {
+  const float figures = two_of_hbm ? 4 : 3;
+  const float first = begin + (narrow       ? (figures - 2) / figures
+                               : two_of_hbm ? 0.52F
+                                            : 0.44F) *
+                                  (end - begin),
+              second = begin + (narrow       ? (figures - 1) / figures
+                                : two_of_hbm ? 0.77F
+                                             : 0.74F) *
+                                   (end - begin);
   return {{{begin, first}, {first, second}, {second, end}}};
 }
 
@@ -377,20 +387,20 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
              .border_width = scale});
   draw_quads(list, std::move(quads));
   if (holds_race_result(view))
-    return draw_text(list, theme.ui, rect, theme.text_dim,
-                     view.lesson.locked ? tr("Who wins, and by how much, shows after the answer.")
-                                        : tr("Who wins, and by how much, shows at the end."),
-                     Align::center);
+    return draw_centered_lines(list, theme.ui, rect.inset(4 * theme.scale), theme.text_dim,
+                               view.lesson.locked ? tr("Who wins, and by how much, shows after the answer.")
+                                                  : tr("Who wins, and by how much, shows at the end."));
   const bool with_reason = layout.reason.height() > 0;
   const float bottom = with_reason ? layout.reason.min.y + 3 * scale : rect.max.y;
   if (with_reason) draw_reason(view, layout.reason);
   constexpr std::array<std::pair<Link, Link>, 2> links = {{{Link::hbm_read, Link::hbm_write}, {Link::l2_to_sm, Link::sm_to_l2}}};
   const std::array<CellSpan, 3> columns =
-      verdict_columns(rect.min.x + metrics.padding, rect.max.x - metrics.padding, !verdicts[0].later.empty());
+      verdict_columns(rect.min.x + metrics.padding, rect.max.x - metrics.padding, !verdicts[0].later.empty(), layout.two_lines);
   for (int i = 0; i < 3; ++i) {
     const Verdict& verdict = verdicts[i];
     const CellSpan x = columns[static_cast<std::size_t>(i)];
-    const float middle = std::round(bottom - metrics.small_line - 4 * scale);
+    const float words_height = (layout.two_lines ? 2 : 1) * metrics.small_line,
+                middle = std::round(bottom - words_height - 4 * scale);
     // The counters below show the current step, the verdict the whole run.
     const float figure_width = (x.end - x.begin) / (verdict.later.empty() ? 1.0F : 2.0F);
     const float free = 0.5F * (figure_width - text_width(theme.display, verdict.number)) - 4 * scale;
@@ -399,9 +409,11 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
                 {{x.begin, rect.min.y + 3 * scale}, {x.begin + free, rect.min.y + 3 * scale + metrics.small_line}},
                 theme.text_faint, tr("Whole run"));
     const auto figure = [&](CellSpan at, const std::string& number, const std::vector<std::string>& words, ImU32 color) {
-      draw_text(list, theme.display, {{at.begin, rect.min.y + 2 * scale}, {at.end, middle}}, color, number, Align::center);
-      draw_text(list, theme.ui_small, {{at.begin, middle}, {at.end, bottom - 3 * scale}}, one ? theme.text : theme.text_dim,
-                words_that_fit(theme.ui_small, at.end - at.begin - 8 * scale, words), Align::center);
+      draw_fitted_text(list, theme.display, {{at.begin + 4 * scale, rect.min.y + 2 * scale}, {at.end - 4 * scale, middle}}, color,
+                       number, Align::center);
+      const Rect below = {{at.begin + 4 * scale, middle}, {at.end - 4 * scale, bottom - 3 * scale}};
+      draw_centered_lines(list, theme.ui_small, below, one ? theme.text : theme.text_dim,
+                          words_that_fit(theme.ui_small, {below.width(), below.height()}, words));
     };
     const ImU32 color = verdict.same ? theme.text : verdict.better ? theme.good : theme.bad;
     if (verdict.later.empty()) {

@@ -130,17 +130,22 @@ ScorePlot score_plot(const Theme& theme, const SoftmaxFigures& figures, const Re
   return plot;
 }
 
+float dash_thickness(const Theme& theme) {
+  return std::max(1.0F, std::round(1.5F * theme.scale));
+}
+
 /// Draws the value of one key in its bar, or above a low one, in the largest font that is no wider than the bar. It stays in
 /// `area`, where all bars are: a caption stands above.
+/// Below the dashed line of a maximum that is the bar's own, which would strike it through.
 void draw_bar_value(ImDrawList* list, const Theme& theme, const Rect& area, const Rect& bar, float value, ImU32 color, bool solid) {
   const std::string text = format_value(value);
   ImFont* font = nullptr;
   for (ImFont* const each : {theme.mono, theme.mono_small})
     if (font == nullptr && text_width(each, text) + 4 * theme.scale <= bar.width()) font = each;
   if (font == nullptr) return;
-  const float line = font->FontSize + 2 * theme.scale;
-  const bool inside = bar.height() >= line;
-  const float top = inside ? bar.min.y : std::max(area.min.y, bar.min.y - line);
+  const float line = font->FontSize + 2 * theme.scale, under_dashes = dash_thickness(theme);
+  const bool inside = bar.height() >= line + under_dashes;
+  const float top = inside ? bar.min.y + under_dashes : std::max(area.min.y, bar.min.y - line);
   if (top + line > area.max.y) return;
   draw_text(list, font, {{bar.min.x, top}, {bar.max.x, top + line}}, inside && solid ? text_on(theme, color) : theme.text, text,
             Align::center);
@@ -255,7 +260,7 @@ void draw_axes(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figur
 }
 
 void draw_dashed(ImDrawList* list, const Theme& theme, float x0, float x1, float y, ImU32 color) {
-  const float dash = 5 * theme.scale, gap = 3 * theme.scale, thickness = std::max(1.0F, std::round(1.5F * theme.scale));
+  const float dash = 5 * theme.scale, gap = 3 * theme.scale, thickness = dash_thickness(theme);
   for (float x = x0; x < x1; x += dash + gap)
     list->AddRectFilled({x, std::floor(y)}, {std::min(x + dash, x1), std::floor(y) + thickness}, color);
 }

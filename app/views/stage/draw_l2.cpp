@@ -180,7 +180,8 @@ double l2_share(const GpuSpec& gpu, double resident) {
 }
 
 std::string l2_fill_text(const GpuSpec& gpu, double resident) {
-  if (gpu.l2_usable_fraction < 1) return say(tr("{} of {}"), capacity_text(resident), capacity_text(gpu.usable_l2_bytes()));
+  if (const std::string usable = capacity_text(gpu.usable_l2_bytes()); gpu.l2_usable_fraction < 1)
+    return say(tr("{} of {} usable"), without_unit_of(usable, capacity_text(resident)), usable);
   return say(tr("{}, {} full"), capacity_text(gpu.l2_capacity_bytes), format_percent(l2_share(gpu, resident)));
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "app/ui/say.h"
+#include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
 #include "app/views/stage/link_use.h"
 #include "app/views/stage/stage_context.h"
@@ -99,17 +100,21 @@ void draw_bundle(StageContext& context) {
   if (context.hit(rect)) context.tip(tr("L2 ↔ all SMs"), rate_text(rate, peak));
 }
 
-/// Bytes so far beside a link, the fullest words first: a line each way, both ways in one line, the unit below the number.
+/// Bytes so far beside a link, the fullest words first: a line each way, both ways in one line, the unit below the number, the
+/// arrows above it, the number and its unit alone.
 std::vector<std::vector<std::string>> lane_notes(std::int64_t up, std::int64_t down, bool exact) {
   if (up == 0 && down == 0) return {};
   const auto bytes = [&](std::int64_t count) { return (exact ? "" : "≈ ") + format_bytes(Bytes(count)); };
   const std::string arrows = down == 0 ? "\u2191 " : up == 0 ? "\u2193 " : "\u2191\u2193 ";
-  const std::string sum = arrows + bytes(up + down);
-  const std::size_t unit = sum.rfind(' ');
+  const std::string both = bytes(up + down), sum = arrows + both, number = both.substr(0, both.rfind(' '));
+  const std::string unit = both.substr(both.rfind(' ') + 1);
   std::vector<std::vector<std::string>> notes;
   if (up > 0 && down > 0) notes.push_back({"\u2191 " + bytes(up), "\u2193 " + bytes(down)});
   notes.push_back({sum});
-  notes.push_back({sum.substr(0, unit), sum.substr(unit + 1)});
+  notes.push_back({arrows + number, unit});
+  notes.push_back({arrows.substr(0, arrows.size() - 1), number, unit});
+  notes.push_back({number, unit});
+  notes.push_back({both});
   return notes;
 }
 
@@ -125,24 +130,28 @@ void draw_lane(StageContext& context, const TensorBox& box) {
   const float small = context.metrics.small_line, tiny = context.metrics.tiny_line;
   context.flush();
   const std::vector<std::vector<std::string>> notes = lane_notes(up, down, context.lane.state.traffic_exact);
-  for (const std::vector<std::string>& lines : notes) {
-    const float nearer = &lines == &notes.back() ? context.px(2) : 0;  // to both lanes: the last chance to say it
-    const auto fits = [&](ImFont* font, float line) {
-      return static_cast<float>(lines.size()) * line <= high &&
-             std::ranges::all_of(lines, [&](const std::string& text) { return text_width(font, text) <= wide + 2 * nearer; });
-    };
-    const bool large = fits(theme.mono_small, small);
-    if (!large && !fits(theme.mono_tiny, tiny)) continue;
-    ImFont* const font = large ? theme.mono_small : theme.mono_tiny;
-    const float line = large ? small : tiny;
+  const auto fits = [&](const std::vector<std::string>& lines, ImFont* font, float line, float nearer) {
+    return static_cast<float>(lines.size()) * line <= high &&
+           std::ranges::all_of(lines, [&](const std::string& text) { return text_width(font, text) <= wide + 2 * nearer; });
+  };
+  const auto draw = [&](const std::vector<std::string>& lines, ImFont* font, float line, float nearer) {
     float y = std::round(box.lane.center().y - line * static_cast<float>(lines.size()) / 2);
     for (const std::string& text : lines) {
-      draw_text(context.list, font, {{box.lane_note.min.x - nearer, y}, {box.lane_note.max.x + nearer, y + line}},
-                theme.text_color(box.tensor), text);
+      draw_fitted_text(context.list, font, {{box.lane_note.min.x - nearer, y}, {box.lane_note.max.x + nearer, y + line}},
+                       theme.text_color(box.tensor), text);
       y += line;
     }
-    break;
-  }
+  };
+  const auto draw_first_that_fits = [&] {
+    for (const float nearer : {0.0F, context.px(2)})  // to both lanes
+      for (const std::vector<std::string>& lines : notes) {
+        if (fits(lines, theme.mono_small, small, nearer)) return draw(lines, theme.mono_small, small, nearer);
+        if (fits(lines, theme.mono_tiny, tiny, nearer)) return draw(lines, theme.mono_tiny, tiny, nearer);
+      }
+    // Smaller than any font, but whole.
+    if (!notes.empty()) draw(notes[notes.size() - (2 * tiny <= high ? 2 : 1)], theme.mono_tiny, tiny, context.px(2));
+  };
+  draw_first_that_fits();
   if (context.hit(box.lane) || context.hit(box.lane_note)) {
     context.tip(say(tr("HBM ↔ L2: {}"), std::string(to_string(box.tensor))),
                 say(tr("{} read, {} written so far"), format_exact_bytes(Bytes(up)), format_exact_bytes(Bytes(down))) + "\n" +
@@ -191,10 +200,7 @@ void draw_note(StageContext& context, const Rect& rect, const char* name, const 
     font = theme.mono_small;
   if (left > 0) {
     const std::string dirty = format_bytes(Bytes(left)), both = text + " + " + dirty;
-    // "6.14 + 2.30 kB"
-    const std::size_t unit = text.rfind(' '), other = dirty.rfind(' ');
-    const bool same = unit != std::string::npos && other != std::string::npos && text.substr(unit) == dirty.substr(other);
-    const std::string brief = same ? text.substr(0, unit) + " + " + dirty : both;
+    const std::string brief = std::string(without_unit_of(dirty, text)) + " + " + dirty;   // "6.14 + 2.30 kB"
     const float room = rect.width() - text_width(theme.ui_small, closer) - context.px(4);  // the name stays
     if (text_width(font, brief) > room) font = theme.mono_tiny;
     if (text_width(font, brief) <= room)

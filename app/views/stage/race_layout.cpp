@@ -11,7 +11,7 @@ namespace tilescope {
 namespace {
 
 /// Minimum sizes in points, with and without pictures of the stage.
-constexpr ImVec2 whole_race = {520, 400}, least_race = {340, 104};
+constexpr ImVec2 whole_race = {520, 400}, least_race = {270, 104};
 /// Height of the line that stands in place of the figures while they are kept back, with the gap above and below its words.
 float held_height(const StageMetrics& metrics) {
   return metrics.line + 8 * metrics.scale;
@@ -21,6 +21,20 @@ ImVec2 least_whole(const StageMetrics& metrics, bool held) {
   constexpr float figures = 72;
   return {whole_race.x, whole_race.y - (held ? figures - held_height(metrics) / metrics.scale : 0)};
 }
+/// Least size in points of a stage in a column that is not whole: its tiles keep their names.
+constexpr ImVec2 least_stage = {210, 100};
+
+/// What a counter needs of the width of its column: "≈ 9.61 + 2.30 MB" in the larger font, beside a bar that can be read.
+bool is_narrow(float counter_width, const StageMetrics& metrics) {
+  const float value = 18 * metrics.digit, label_and_bar = 120 * metrics.scale;
+  return counter_width < value + label_and_bar;
+}
+
+/// Height of a counter whose bar lies below its words.
+float two_line_counter(const StageMetrics& metrics) {
+  return metrics.small_line + 10 * metrics.scale;
+}
+
 /// Height of a stage whose tensors have four rows in HBM, and whose links have two lines of bytes.
 constexpr float stage_with_two_lines = 250;
 
@@ -79,13 +93,14 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
   const float usual_l2 = low ? 0.16F * height : std::clamp(0.13F * height, 30 * scale, 46 * scale);
   const float l2 = layout.has_l2 ? usual_l2 : 0;
   const float gap = low ? 0.06F * height : std::clamp(0.1F * height, 18 * scale, 44 * scale);
+  const float note_gap = std::max(gap, metrics.tiny_line);  // above HBM, with the bytes of its links
   const float label = std::clamp(0.17F * area.width(), 48 * scale, 92 * scale);
 
   layout.hbm = {{left, std::round(area.max.y - hbm)}, area.max};
   layout.hbm_label = {{left + pad, layout.hbm.min.y + pad * 0.6F}, {left + label, layout.hbm.max.y - pad * 0.6F}};
   float link_bottom = layout.hbm.min.y;
   if (layout.has_l2) {
-    const float bottom = std::round(layout.hbm.min.y - gap);
+    const float bottom = std::round(layout.hbm.min.y - note_gap);
     layout.l2 = {{left, std::round(bottom - l2)}, {right, bottom}};
     layout.l2_label = {{left + pad, layout.l2.min.y + 2 * scale}, {left + label, bottom - 2 * scale}};
     const int partitions = std::clamp(static_cast<int>(gpu.l2_partitions), 1, 4);
@@ -122,8 +137,12 @@ RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, RaceOutput
   const float strip = 14 * scale, least_counter = 18 * scale;
   const bool whole = is_whole({area.width(), area.height()}, least_whole(metrics, held), scale);
   RaceLayout layout;
-  // Figures, their words, and the reason.
-  const float figures_height = whole ? std::clamp(0.105F * area.height(), 54 * scale, 88 * scale) : 44 * scale;
+  const bool narrow = !whole && is_narrow(0.5F * (area.width() - gap) - 2 * pad, metrics);
+  layout.two_lines = narrow;
+  // Figures, their words, and the reason. Where it is narrow, the words take two lines.
+  const float figures_height = whole    ? std::clamp(0.105F * area.height(), 54 * scale, 88 * scale)
+                               : narrow ? 28 * scale + 2 * metrics.small_line
+                                        : 44 * scale;
   // A low race that keeps them back has the room for its stages.
   const bool low = held && whole && !is_whole({area.width(), area.height()}, whole_race, scale);
   const float verdict_height = low ? held_height(metrics) : figures_height + (whole ? metrics.small_line : 0);
@@ -156,34 +175,63 @@ RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, RaceOutput
     column.box = {{x.begin, top}, {x.end - gap, bottom}};
     const float left = x.begin + pad, right = x.end - gap - pad;
     float y = top + (whole ? 0.6F : 0.2F) * pad;
-    column.title = {{left, y}, {left + 0.52F * (right - left), y + metrics.line}};
-    column.finish = {{column.title.max.x + gap, y}, {right, y + metrics.line}};
-    y = std::round(y + metrics.line + (whole ? 0.4F * pad : 0));
     float under = bottom - (whole ? 0.6F : 0.2F) * pad;
-    if (whole || under - y >= strip + 3 * least_counter) {
+    // A narrow column has the figures of its finish and of its counters below their words, and the bars below those.
+    const float counter_wanted = narrow ? two_line_counter(metrics) : least_counter;
+    const bool stacked = narrow && under - y >= 2 * metrics.line + 3 * counter_wanted;
+    const float title_end = stacked ? right : left + 0.52F * (right - left);
+    column.title = {{left, y}, {title_end, y + metrics.line}};
+    column.finish = stacked ? Rect{{left, y + metrics.line}, {right, y + 2 * metrics.line}}
+                            : Rect{{title_end + gap, y}, {right, y + metrics.line}};
+    y = std::round(column.finish.max.y + (whole ? 0.4F * pad : 0));
+    const float counters_wanted = 3 * counter_wanted;
+    const bool with_stage =
+        whole || (right - left >= least_stage.x * scale && under - y >= least_stage.y * scale + counters_wanted + 0.4F * pad);
+    // The cells of the SMs give way to the stage, which has the SM in focus.
+    const float beside_strip = counters_wanted + (with_stage && !whole ? least_stage.y * scale + gap : 0);
+    if (whole || under - y >= strip + beside_strip) {
       column.strip = {{left, y}, {right, std::round(y + strip)}};
       y = column.strip.max.y;
     }
     const int counters = whole || under - y >= 3 * metrics.small_line ? 3 : 2;
-    const float counter_height = whole ? counter_of_whole : std::min((under - y) / static_cast<float>(counters), 32 * scale);
+    const float counter_height = whole        ? counter_of_whole
+                                 : with_stage ? counter_wanted
+                                              : std::min((under - y) / static_cast<float>(counters), (narrow ? 56 : 32) * scale);
     for (int c = counters - 1; c >= 0; --c) {
       column.counters[static_cast<std::size_t>(c)] = {{left, std::round(under - counter_height)}, {right, std::round(under)}};
       under -= counter_height;
     }
-    if (whole) column.stage = {{left, column.strip.max.y + gap}, {right, std::round(under - 0.4F * pad)}};
+    if (with_stage) column.stage = {{left, column.strip.height() > 0 ? y + gap : y}, {right, std::round(under - 0.4F * pad)}};
   }
   return layout;
 }
 
 CounterParts counter_parts(const Rect& counter, const StageMetrics& metrics) {
-  const float label = std::min(84 * metrics.scale, 0.24F * counter.width()),
-              least = 13 * metrics.digit,                                              // "≈ 9.61 MB" in the larger font
-      value = std::max(least, std::min(22 * metrics.digit, 0.38F * counter.width()));  // "≈ 9.61 MB + 2.30 MB"
   CounterParts parts;
-  parts.label = {counter.min, {counter.min.x + label, counter.max.y}};
-  parts.value = {{counter.max.x - value, counter.min.y}, counter.max};
-  const float half = std::min(5 * metrics.scale, counter.height() / 2 - 1), middle = std::round(counter.center().y);
-  parts.bar = {{parts.label.max.x, middle - half}, {parts.value.min.x - metrics.gap, middle + half}};
+  float bar_top = counter.min.y;
+  constexpr float rounding = 1;  // of both edges to pixels
+  float thickest = 5;
+  if (is_narrow(counter.width(), metrics) && counter.height() >= two_line_counter(metrics) - rounding) {
+    const float line = counter.min.y + metrics.small_line, label = std::round(std::min(60 * metrics.scale, 0.3F * counter.width()));
+    parts.label = {counter.min, {counter.min.x + label, line}};
+    parts.value = {{parts.label.max.x, counter.min.y}, {counter.max.x, line}};
+    parts.bar = {{counter.min.x, line}, counter.max};
+    bar_top = line;
+    thickest = 8;
+  } else {
+    const float label = std::min(84 * metrics.scale, 0.24F * counter.width());
+    const float most = 22 * metrics.digit, least = 18 * metrics.digit;  // "≈ 9.61 MB + 2.30 MB", "≈ 9.61 + 2.30 MB"
+    // In little room the bar gives way to the figures.
+    const float value = std::max(std::min(most, 0.38F * counter.width()),
+                                 std::min(least, counter.width() - label - metrics.gap - 16 * metrics.scale));
+    parts.label = {counter.min, {counter.min.x + label, counter.max.y}};
+    parts.value = {{counter.max.x - value, counter.min.y}, counter.max};
+    parts.bar = {{parts.label.max.x, counter.min.y}, {parts.value.min.x - metrics.gap, counter.max.y}};
+  }
+  const float height = counter.max.y - bar_top, half = std::min(thickest * metrics.scale, height / 2 - 1);
+  const float middle = std::round(bar_top + height / 2);
+  parts.bar.min.y = middle - half;
+  parts.bar.max.y = middle + half;
   return parts;
 }
 

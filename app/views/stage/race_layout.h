@@ -27,8 +27,9 @@ struct RaceColumn {
 struct RaceLayout {
   std::array<RaceColumn, 2> columns;
   Rect verdict;
-  Rect reason;     // last line of the verdict; empty if there is no room
-  Rect exactness;  // O of both runs, below the verdict; empty if the stages need the room
+  bool two_lines = false;  // the words of its figures take two
+  Rect reason;             // last line of the verdict; empty if there is no room
+  Rect exactness;          // O of both runs, below the verdict; empty if the stages need the room
 };
 
 /// Returns the size of a race in `room`; larger than `room` if it scrolls. In very little room only figures and counters remain.
@@ -45,7 +46,7 @@ RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, RaceOutput
 StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics,
                         bool with_columns = false);
 
-/// Places the parts of one counter.
+/// Places the parts of one counter: side by side, or its bar below its words where the column is narrow.
 struct CounterParts {
   Rect label, value, bar;
 };

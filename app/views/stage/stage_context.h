@@ -132,7 +132,7 @@ int box_columns(const StageContext& context, Tensor tensor, std::int64_t cols);
 std::string operation_text(const Simulation& simulation, const Operation& operation);
 /// Returns `resident` over the L2's usable capacity; 1 is full.
 double l2_share(const GpuSpec& gpu, double resident);
-/// Returns "60 MiB, 28 % full", or "16.7 MiB of 58.7 MiB" if less is usable than reported.
+/// Returns "60 MiB, 28 % full", or "16.7 of 58.7 MiB usable" if less is usable than reported.
 std::string l2_fill_text(const GpuSpec& gpu, double resident);
 /// Returns "copies 1.5 MiB": what of the L2's bytes are copies, in the units of the text above.
 std::string l2_copies_text(double copies);

@@ -346,6 +346,10 @@ std::vector<std::string> next_clicks(const View& view) {
       break;
     case Lecture::Turn::step: {
       const std::int64_t last = std::min(lecture.shown()->steps->last, view.lane().step_count);
+      if (lecture.holds_answer()) {
+        texts = {say(tr("Page Down: the next step, to {}, then the answer"), last), tr("Page Down: steps, then the answer")};
+        break;
+      }
       if (lecture.next() != nullptr) texts = {say(tr("Page Down: the next step, to {}. Ctrl+Page Down: the next scene"), last)};
       texts.push_back(say(tr("Page Down: the next step, to {}"), last));
       break;

@@ -230,6 +230,30 @@ TEST_CASE("export: numbered pictures appear together, and a refused export leave
   CHECK(folder.entries() == 3);
 }
 
+TEST_CASE("export: a handout is light unless --theme says otherwise, and a deck's scenes are pictures") {
+  const TemporaryFolder folder;
+  const std::string scene = "[[scene]]\nlink = \"seq=16&head_dim=4&block_q=4&block_kv=4\"\n";
+  const std::string deck = folder.file("deck.toml", "schema = \"tilescope.deck/1\"\n" + scene + scene);
+  const auto exported = [&](std::vector<std::string> rest) {
+    rest.insert(rest.begin(), {"export", "--deck", deck, "--size", "320x200"});
+    return run_program(rest);
+  };
+  const std::string page = folder.path("a.html");
+  const RunOutcome light = exported({"--out", page});
+  if (light.code == 3) return skip_test(light.err);
+  REQUIRE_MESSAGE(light.code == 0, light.err);
+  CHECK(read_binary_file(page)->find("data-theme=\"light\"") != std::string::npos);
+  CHECK(exported({"--theme", "dark", "--out", page}).code == 0);
+  CHECK(read_binary_file(page)->find("data-theme=\"dark\"") != std::string::npos);
+
+  CHECK(exported({"--out", folder.path("all.png")}).code == 0);
+  for (const char* name : {"all-1.png", "all-2.png"}) CHECK(read_binary_file(folder.path(name)));
+  CHECK(exported({"--scene", "2", "--out", folder.path("one.png")}).code == 0);
+  CHECK(*read_binary_file(folder.path("one.png")) == *read_binary_file(folder.path("all-2.png")));
+  CHECK(exported({"--scene", "2", "--out", page}).err.find("--scene means nothing with --deck") != std::string::npos);
+  CHECK(exported({"--out", folder.path("a.gif")}).err.find("end --out in .html, .mp4, .png or .svg") != std::string::npos);
+}
+
 TEST_CASE("export: a deck refuses flags that its scenes decide") {
   const TemporaryFolder folder;
   const std::string deck =

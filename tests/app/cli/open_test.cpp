@@ -239,6 +239,20 @@ TEST_CASE("open: a deck with a page or with steps that there are not ends with 2
     CHECK(no_lesson.code == 2);
     CHECK(no_lesson.err.find("lesson.toml, line 3: there is no lesson 'nolesson'") != std::string::npos);
   }
+  // A page that would not open is found before a class sees it, even if the deck begins with another.
+  const std::string text =
+      "```lesson\ntitle = \"A\"\nminutes = 1\ngoal = \"You can.\"\n```\n\n## One\n\n"
+      "```scene\nlink = \"seq=16&step=1\"\nlook = [\"stage\"]\n```\n\n## Two\n\n"
+      "```scene\nlink = \"seq=16&mask=q%20%3E%3D%20nothing&step=1\"\nlook = [\"stage\"]\n```\n";
+  const std::string broken = folder.file("00-broken.en.md", text);
+  const std::string mask = folder.file("mask.toml", head + "lesson = '" + broken + ":1'\n[[scene]]\nlesson = '" + broken + ":2'\n");
+  for (const char* flag : {"--deck", "--open"}) {
+    const std::string said = bad_open({flag, mask});
+    CAPTURE(said);
+    CHECK(said.find("mask.toml, line 5: ") != std::string::npos);
+    CHECK(said.find("00-broken.en.md:17: ") != std::string::npos);
+    CHECK(said.find("nothing") != std::string::npos);
+  }
   for (const char* flag : {"--deck", "--open"}) CHECK(bad_open({flag, page}).find("there is no page 33") != std::string::npos);
   const std::string steps =
       folder.file("steps.toml", head + "link = \"seq=16&head_dim=4&block_q=4&block_kv=4\"\nsteps = \"3:1200\"\n");

@@ -47,9 +47,31 @@ TEST_CASE("settings: format and parse round-trip") {
 TEST_CASE("settings: saved settings are loaded by the next run") {
   const TemporaryFolder folder;
   const EnvironmentVariable config("XDG_CONFIG_HOME", folder.path("config"));
-  CHECK(load_settings() == Settings{});
+  CHECK(load_settings().settings == Settings{});
   REQUIRE(save_settings(unusual()));
-  CHECK(load_settings() == unusual());
+  CHECK(load_settings().settings == unusual());
+  CHECK(load_settings().problem.empty());
+}
+
+TEST_CASE("settings: a damaged file is one sentence with its name and line, and the defaults apply") {
+  const TemporaryFolder folder;
+  const EnvironmentVariable config("XDG_CONFIG_HOME", folder.path("config"));
+  CHECK(load_settings().problem.empty());  // there is none yet
+  REQUIRE(save_settings(unusual()));
+  const auto path = settings_path();
+  REQUIRE(path);
+  for (const std::string& text : {std::string("[window]\nwidth = = 5\n"), std::string(3, '\0'), format_settings(unusual()) + "["}) {
+    std::ofstream(*path, std::ios::trunc) << text;
+    const LoadedSettings loaded = load_settings();
+    CHECK(loaded.settings == Settings{});
+    const std::string said = loaded.problem.text();
+    CAPTURE(said);
+    CHECK(said.find("The settings are as by default") == 0);
+    CHECK(said.find("settings.toml") != std::string::npos);
+    CHECK(said.find('\n') == std::string::npos);
+  }
+  std::ofstream(*path, std::ios::trunc) << "[window]\nwidth = = 5\n";
+  CHECK(load_settings().problem.text().find("settings.toml, line 2") != std::string::npos);
 }
 
 TEST_CASE("settings: an invalid value keeps its default, the others apply") {
@@ -68,7 +90,7 @@ TEST_CASE("settings: a corrupt file gives the defaults") {
   const std::string path = folder.path("config/tilescope/settings.toml");
   for (const std::string& rubbish : {std::string("[[[["), std::string("\0\1\2binary", 9), std::string(), std::string(5000, '[')}) {
     std::ofstream(path, std::ios::binary) << rubbish;
-    CHECK(load_settings() == Settings{});
+    CHECK(load_settings().settings == Settings{});
   }
 }
 
@@ -93,7 +115,7 @@ TEST_CASE("settings: an unwritable folder is not an error") {
   const std::string blocked = folder.file("blocked", "a file where a folder should be");
   const EnvironmentVariable config("XDG_CONFIG_HOME", blocked);
   CHECK_FALSE(save_settings(unusual()));
-  CHECK(load_settings() == Settings{});
+  CHECK(load_settings().settings == Settings{});
 }
 
 TEST_CASE("settings: a relative XDG_CONFIG_HOME is ignored, as its rules say") {

@@ -194,6 +194,59 @@ TEST_CASE("lecture: while a question stands over the text of a lesson's scene, t
   CHECK(times_said() == 2);  // that one is covered
 }
 
+TEST_CASE("lecture: a count goes to the choice after the one counted last, whatever keys came between, and overwrites none") {
+  for (const bool leaves_fields : {false, true}) {
+    CAPTURE(leaves_fields);
+    Session::Start start = raised_start();
+    auto deck = std::make_shared<Deck>(*start.deck);
+    deck->scenes[1].steps = StepRange{7, 14};
+    start.deck = deck;
+    const auto script = WindowScript::open(start, 1600, 900);
+    if (script == nullptr) return;
+    script->command(SetPresent{true});
+    script->command(GoToScene{1});
+    script->type("7");
+    CHECK(first_counts(*script) == std::vector<int>{7, 0, 0});
+    const auto turn = [&] {
+      script->press(ImGuiKey_PageDown);
+      if (leaves_fields) script->click(3, 3);  // beside every field
+    };
+    turn();
+    script->type("0");  // nobody
+    turn();
+    script->type("5");
+    CHECK(first_counts(*script) == std::vector<int>{7, 0, 5});
+    turn();
+    script->type("9");
+    CHECK(first_counts(*script) == std::vector<int>{7, 0, 5});  // there is no fourth choice
+    // The question comes again: its hands are counted again.
+    script->command(GoToScene{0});
+    script->command(GoToScene{1});
+    script->type("4");
+    CHECK(first_counts(*script) == std::vector<int>{4, 0, 5});
+  }
+}
+
+TEST_CASE("lecture: while a question is up on a scene with steps, the playback bar says when its answer comes") {
+  Session::Start start = raised_start();
+  auto deck = std::make_shared<Deck>(*start.deck);
+  deck->scenes[1].steps = StepRange{7, 9};
+  start.deck = deck;
+  for (const auto& [width, height] : {std::pair(1920, 1080), std::pair(1280, 720)}) {
+    const auto script = WindowScript::open(start, width, height);
+    if (script == nullptr) return;
+    script->command(SetPresent{true});
+    script->command(GoToScene{1});
+    CHECK(text_on_screen(*script).find(", then the answer") != std::string::npos);
+    script->press(ImGuiKey_PageDown);
+    script->press(ImGuiKey_PageDown);
+    CHECK(text_on_screen(*script).find("Page Down: the answer") != std::string::npos);
+    script->press(ImGuiKey_PageDown);
+    CHECK(shows_class_answer(script->view()));
+    CHECK(text_on_screen(*script).find("the answer") == std::string::npos);
+  }
+}
+
 TEST_CASE("lecture: counts typed at once after a question is raised go where they go when typed slowly") {
   const std::vector<int> slowly = {7, 2, 11};
   for (const bool by_key : {false, true}) {

@@ -18,6 +18,7 @@
 #include "app/ui/text_record.h"
 #include "app/views/lesson/lesson_place.h"
 #include "app/views/timeline/timeline_marks.h"
+#include "sim/analysis/format.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/views/window_script.h"
@@ -338,6 +339,82 @@ TEST_CASE("large text: on a page of a lesson no text is over another, and what s
       CHECK(panel->ScrollMax.x == 0);
     }
   }
+}
+
+namespace {
+
+/// Presents a page after its question, and returns what is on screen.
+std::string answered_page(WindowScript& script, const char* id, std::size_t page) {
+  script.command(OpenLesson{id, page});
+  LessonAnswer none;
+  none.given = false;
+  script.command(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+  const TextRecording recording;
+  script.hover(5, 5);
+  return recording.text();
+}
+
+/// Whether one of the texts is on screen, or all words of one of them, below each other.
+bool says_bytes(const std::string& text, const std::string& bytes) {
+  return text.find(bytes.substr(0, bytes.rfind(' '))) != std::string::npos;
+}
+
+std::int64_t moved(const Lane& lane, Tensor tensor, Link link) {
+  return lane.state.traffic[tensor.index()][static_cast<std::size_t>(link)];
+}
+
+}  // namespace
+
+TEST_CASE("large text: a presented stage and race keep every figure and do not scroll sideways") {
+  for (const char* const language : {"en", "ko"})
+    for (const auto& [width, height] : {std::pair{1920, 1080}, {1280, 720}})
+      for (const float scale : {1.0F, 1.25F, 1.5F, 1.75F, 2.0F}) {
+        const std::string where = fmt::format("{} {}x{} at {}", language, width, height, scale);
+        CAPTURE(where);
+        Session::Start start = opening_start();
+        start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+        const auto script = WindowScript::open(std::move(start), width, height, scale);
+        if (script == nullptr) return;
+        script->command(SetPresent{true});
+        script->command(SetLanguage{language});
+
+        const std::string stage = answered_page(*script, "05-six-trips", 3);
+        const ImGuiWindow* panel = middle_panel(*script);
+        REQUIRE(panel != nullptr);
+        CHECK(panel->ScrollMax.x == 0);
+        const Lane& lane = script->view().lane();
+        int tensors = 0;
+        for (const Tensor tensor : lane.simulation->program->tensors()) {
+          const std::int64_t up = moved(lane, tensor, Link::hbm_read), down = moved(lane, tensor, Link::hbm_write);
+          if (up + down == 0) continue;
+          CAPTURE(to_string(tensor));
+          CHECK((says_bytes(stage, format_bytes(Bytes(up + down))) ||
+                 (says_bytes(stage, format_bytes(Bytes(up))) && says_bytes(stage, format_bytes(Bytes(down))))));
+          ++tensors;
+        }
+        CHECK(tensors >= 5);
+
+        const std::string race = answered_page(*script, "06-flashattention-tile-by-tile", 4);
+        panel = middle_panel(*script);
+        REQUIRE(panel != nullptr);
+        CHECK(panel->ScrollMax.x == 0);
+        CAPTURE(race);
+        for (const Lane& each : script->view().lanes) {
+          std::int64_t bytes = 0, dirty = 0;
+          for (const Tensor tensor : each.simulation->program->tensors()) {
+            bytes += moved(each, tensor, Link::hbm_read) + moved(each, tensor, Link::hbm_write);
+            dirty += each.state.l2.dirty[tensor.index()];
+          }
+          REQUIRE(dirty > 0);
+          CHECK(says_bytes(race, format_bytes(Bytes(bytes))));
+          CHECK(race.find("+ " + format_bytes(Bytes(dirty))) != std::string::npos);
+          CHECK(race.find(format_time(each.simulation->time)) != std::string::npos);
+        }
+        if (std::string_view(language) != "en") continue;
+        // What the first figure counts: not the one that has what is written later.
+        const std::size_t during = race.find("during");
+        CHECK(during != std::string::npos);
+      }
 }
 
 TEST_CASE("large text: a presented page that is opened at a larger size has the class of text that it has at the default size") {

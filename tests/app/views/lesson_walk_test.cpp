@@ -681,6 +681,50 @@ TEST_CASE("lecture: a page of a lesson has its scene's name and number, and as t
   CHECK(window_text(*script).find("This is the last scene.") != std::string::npos);
 }
 
+TEST_CASE("lecture: while nobody presents, Page Down, Page Up and Back of a page that is a scene turn the scenes of the deck") {
+  const TemporaryFolder folder;
+  Session::Start start = start_with(folder.file("00-small.en.md", small_lesson));
+  Deck deck;
+  deck.scenes.resize(3);
+  deck.scenes[0].state = *from_link("seq=64");
+  deck.scenes[1].lesson = ScenePage{"00-small", 3};
+  deck.scenes[2].lesson = ScenePage{"00-small", 1};
+  start.deck = std::make_shared<const Deck>(deck);
+  const auto script = WindowScript::open(std::move(start), 1600, 900);
+  if (script == nullptr) return;
+  const auto scene = [&] { return script->view().lecture->scene(); };
+  const auto page = [&] { return script->view().lesson.page; };
+  script->command(GoToScene{0});
+  CHECK(script->view().lesson.lesson == nullptr);
+  script->press(ImGuiKey_PageDown);
+  CHECK(scene() == 1);
+  REQUIRE(script->view().lesson.lesson != nullptr);
+  CHECK(page() == 3);
+  script->press(ImGuiKey_PageDown);
+  CHECK(scene() == 2);
+  CHECK(page() == 1);
+  script->press(ImGuiKey_PageDown);  // there is none after it
+  CHECK(scene() == 2);
+  script->press(ImGuiKey_PageUp);
+  CHECK(scene() == 1);
+  CHECK(page() == 3);
+  script->press(ImGuiKey_PageUp);
+  CHECK(scene() == 0);
+  CHECK(script->view().lesson.lesson == nullptr);
+  // The button below the page.
+  for (const int from : {2, 1}) {
+    script->command(GoToScene{from});
+    LessonAnswer none;
+    none.given = false;
+    script->command(AnswerLesson{std::make_shared<const LessonAnswer>(none)});  // the keyboard is at Next
+    script->press(ImGuiKey_Tab, ImGuiMod_Shift);
+    script->press(ImGuiKey_Enter);
+    CHECK(scene() == from - 1);
+    CHECK((script->view().lesson.lesson != nullptr) == (from == 2));
+    if (from == 2) CHECK(page() == 3);
+  }
+}
+
 TEST_CASE("lecture: Enter on Next below a page that is a scene shows the next scene, and the last scene stays") {
   const TemporaryFolder folder;
   Session::Start start = start_with(folder.file("00-small.en.md", small_lesson));

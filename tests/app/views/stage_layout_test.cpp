@@ -443,8 +443,9 @@ TEST_CASE("race layout: O of both runs lies between the verdict and the columns 
   CHECK(layout_race({{0, 0}, {400, 200}}, metrics_at(1), RaceOutputs::pictures).exactness.height() == 0);
 }
 
-TEST_CASE("race layout: in little room there are figures and counters only, nothing overlapping") {
-  for (const auto& [width, height] : {std::pair{364.0F, 105.0F}, {490.0F, 188.0F}, {600.0F, 300.0F}, {400.0F, 700.0F}}) {
+TEST_CASE("race layout: in little room there are figures and counters, stages where their tiles have names, nothing overlapping") {
+  for (const auto& [width, height] :
+       {std::pair{270.0F, 215.0F}, {364.0F, 105.0F}, {490.0F, 188.0F}, {440.0F, 340.0F}, {600.0F, 300.0F}, {400.0F, 700.0F}}) {
     const Rect area = {{5, 7}, {5 + width, 7 + height}};
     CHECK(race_size({width, height}, metrics_at(1)).x == width);
     CHECK(race_size({width, height}, metrics_at(1)).y == height);
@@ -452,11 +453,18 @@ TEST_CASE("race layout: in little room there are figures and counters only, noth
     CHECK(layout.reason.height() == 0);
     check_apart({{"left", layout.columns[0].box}, {"right", layout.columns[1].box}, {"verdict", layout.verdict}});
     for (const RaceColumn& column : layout.columns) {
-      CHECK(column.stage.height() == 0);
+      CHECK((column.stage.height() >= 100) == (width == 600));
       std::vector<Named> parts = {{"title", column.title}, {"finish", column.finish}};
+      if (column.stage.height() > 0) parts.push_back({"stage", column.stage});
       if (column.strip.height() > 0) parts.push_back({"strip", column.strip});
       for (const Rect& counter : column.counters)
-        if (counter.height() > 0) parts.push_back({"counter", counter});
+        if (counter.height() > 0) {
+          parts.push_back({"counter", counter});
+          const CounterParts split = counter_parts(counter, metrics_at(1));
+          check_apart({{"label", split.label}, {"bar", split.bar}, {"value", split.value}});
+          check_inside({{"label", split.label}, {"bar", split.bar}, {"value", split.value}}, counter, "a counter");
+          CHECK(split.value.width() >= (width >= 350 ? 10 : 8) * metrics_at(1).digit);
+        }
       CHECK(parts.size() >= 4);
       check_apart(parts);
       check_inside(parts, column.box, "its column");

@@ -543,7 +543,8 @@ TEST_CASE("stage panel: a full L2 shows its usable capacity, and the reported on
   CHECK(l2_fill_text(gpu, 1 << 19) == "1 MiB, 50 % full");
   gpu.l2_usable_fraction = 0.5;
   CHECK(l2_share(gpu, 1 << 19) == 1);
-  CHECK(l2_fill_text(gpu, 1 << 18) == "256 KiB of 512 KiB");
+  CHECK(l2_fill_text(gpu, 1 << 18) == "256 of 512 KiB usable");
+  CHECK(l2_fill_text(gpu, 0) == "0 B of 512 KiB usable");
   CHECK(l2_copies_text(1 << 16) == "copies 64 KiB");  // units of 1024 there too
 }
 
