@@ -18,6 +18,7 @@ constexpr double kib = 1024;
 /// Formats one number of each box: "1 KiB 528, 2 KiB 540".
 std::string by_box(const std::vector<BoxCycles>& boxes, double BoxCycles::*cycles) {
   std::vector<std::string> parts;
+  parts.reserve(boxes.size());
   for (const BoxCycles& box : boxes) parts.push_back(fmt::format("{:g} KiB {:.4g}", box.bytes() / kib, box.*cycles));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -25,6 +26,7 @@ std::string by_box(const std::vector<BoxCycles>& boxes, double BoxCycles::*cycle
 /// Formats "1 KiB 4.2 and 4.2, 8 KiB 33.6 and 33.6".
 std::string by_stream(const std::vector<BoxStream>& streams) {
   std::vector<std::string> parts;
+  parts.reserve(streams.size());
   for (const BoxStream& stream : streams)
     parts.push_back(fmt::format("{:g} KiB {:.4g} and {:.4g}", stream.rows * 128 / kib, stream.one_sm, stream.every_sm));
   return fmt::format("{}", fmt::join(parts, ", "));

@@ -26,7 +26,7 @@ struct Needs {
 
 template <class Value>
 Value read_at(const std::string& bytes, std::size_t at) {
-  Value value;
+  Value value{};
   std::memcpy(&value, bytes.data() + at, sizeof value);
   return value;
 }

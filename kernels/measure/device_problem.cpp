@@ -96,12 +96,12 @@ Result<DeviceProblem> DeviceProblem::make(const KernelInfo& kernel, const Attent
   if (!made) return made;
   const struct {
     Tensor tensor;
-    const std::vector<std::uint16_t>* bits;
+    const std::vector<std::uint16_t>* bits = nullptr;
   } sources[] = {{tensors::q, &inputs.q}, {tensors::k, &inputs.k},     {tensors::v, &inputs.v}, {tensors::s, &inputs.s},
                  {tensors::p, &inputs.p}, {tensors::d_o, &inputs.d_o}, {tensors::o, &inputs.o}};
   const struct {
     Tensor tensor;
-    const std::vector<float>* values;
+    const std::vector<float>* values = nullptr;
   } statistics[] = {{tensors::lse, &inputs.lse}, {tensors::m, &inputs.m}, {tensors::l, &inputs.l}};
   for (Tensor tensor : kernel.inputs) {
     DeviceMemory& memory = made->memory_[place(tensor)];

@@ -26,7 +26,7 @@ class DeviceProblem {
   Status write_row(Tensor tensor, std::int64_t row, std::span<const float> values);
   /// Runs the forward kernel of a backward kernel. Results that are no inputs go to outputs of the same size, which are poisoned
   /// again.
-  Status run_forward(const AttentionProblem& problem);
+  Status run_forward(const AttentionProblem& backward);
   /// Fills every output with NaNs again.
   Status poison();
   const DeviceMemory& memory(Tensor tensor) const { return memory_[tensor.index()]; }

@@ -155,10 +155,9 @@ std::string format_value(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? std::string(minus_sign) + "∞" : "∞";
   const double magnitude = std::abs(value);
+  if (magnitude == 0) return "0";
   std::string digits;
-  if (magnitude == 0) {
-    return "0";
-  } else if (magnitude >= 99999.5) {
+  if (magnitude >= 99999.5) {
     digits = fmt::format("{:.3g}", value);
   } else if (magnitude >= 0.0009995) {
     // Four significant digits from 1 on, three below: 1.204, 0.513, 0.0183.

@@ -189,10 +189,10 @@ class FormulaWriter {
         names = fmt::format("{} {} {}", names, minus_sign, name);
         numbers += is_negative(by) ? " + " : fmt::format(" {} ", minus_sign);
         numbers += format_value(std::abs(by));
-        if (again) names = "(" + names + ")", numbers = "(" + numbers + ")";
+        if (again) names = fmt::format("({})", names), numbers = fmt::format("({})", numbers);
       } else {
-        names = name + " · " + names;
-        numbers = format_value(by) + " · " + (i == 0 ? in_product(value) : numbers);
+        names = fmt::format("{} · {}", name, names);
+        numbers = fmt::format("{} · {}", format_value(by), i == 0 ? in_product(value) : numbers);
       }
     }
     return names + " = " + numbers;

@@ -55,6 +55,7 @@ std::string sum_formula(const AttentionProblem& problem, const std::vector<Tenso
     ++number;
   }
   std::vector<std::pair<std::int64_t, std::string>> terms;
+  terms.reserve(sums.size());
   for (const auto& [formula, sum] : sums)
     terms.emplace_back(sum.first, sum.second == 1 ? formula : fmt::format("{}·{}", sum.second, formula));
   std::sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.first > b.first; });

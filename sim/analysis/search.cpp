@@ -92,6 +92,7 @@ std::vector<SearchCandidate> finer_candidates(std::span<const SearchCandidate> r
   }
   std::ranges::stable_sort(found, {}, &Found::distance);
   std::vector<SearchCandidate> out;
+  out.reserve(found.size());
   for (Found& each : found) out.push_back(std::move(each.candidate));
   return out;
 }

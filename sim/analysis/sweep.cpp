@@ -46,6 +46,7 @@ Result<Range> range_of(std::string_view key) {
   if (const SweepKey* row = find_key(key)) return Range{static_cast<double>(row->minimum), static_cast<double>(row->maximum), true};
   if (const SpecKey* row = find_spec_key(key)) return Range{row->minimum, row->maximum, row->whole};
   std::vector<std::string_view> names;
+  names.reserve(std::size(keys) + spec_keys().size());
   for (const SweepKey& row : keys) names.push_back(row.key);
   for (const SpecKey& row : spec_keys()) names.push_back(row.key);
   const auto nearest = nearest_name(key, names);

@@ -187,6 +187,7 @@ std::optional<Sentence> renamed(std::string_view key) {
 
 std::vector<std::string_view> key_names() {
   std::vector<std::string_view> names;
+  names.reserve(std::size(key_rows) + 1);
   for (const SpecKey& row : key_rows) names.push_back(row.key);
   names.push_back(sm_groups_key);
   return names;

@@ -43,14 +43,14 @@ Status Mask::fits(const AttentionProblem&) const {
   return Done{};
 }
 
-void Mask::walk(const AttentionProblem& problem, std::int64_t plane, const TileShape& shape,
+void Mask::walk(const AttentionProblem& problem, std::int64_t plane, const TileShape& tile,
                 const std::function<void(const TileBox&)>& found) const {
-  const std::int64_t rows = ceil_div(problem.seq_q, shape.block_q), cols = ceil_div(problem.seq_kv, shape.block_kv);
+  const std::int64_t rows = ceil_div(problem.seq_q, tile.block_q), cols = ceil_div(problem.seq_kv, tile.block_kv);
   for (std::int64_t i = 0; i < rows; ++i) {
-    const TileRange queries{i * shape.block_q, std::min(shape.block_q, problem.seq_q - i * shape.block_q)};
+    const TileRange queries{i * tile.block_q, std::min(tile.block_q, problem.seq_q - i * tile.block_q)};
     for (std::int64_t j = 0; j < cols; ++j) {
-      const TileRange keys{j * shape.block_kv, std::min(shape.block_kv, problem.seq_kv - j * shape.block_kv)};
-      found({i, i + 1, j, j + 1, tile(plane, queries, keys), false});
+      const TileRange keys{j * tile.block_kv, std::min(tile.block_kv, problem.seq_kv - j * tile.block_kv)};
+      found({i, i + 1, j, j + 1, this->tile(plane, queries, keys), false});
     }
   }
 }

@@ -179,31 +179,31 @@ void MemorySystem::note_hit(int side, const PlacedAccess& access, const OpClass&
                                               .unchanged = *read.unchanged});
 }
 
-Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
-  const PlacedAccess access = where.placed(origin.shift_of(builder_.op_class(where.op_class).tensor));
-  if (!takes_repeated(sm, access)) return load_anew(sm, cycle, access);
+Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& access, const BlockOrigin& origin) {
+  const PlacedAccess placed = access.placed(origin.shift_of(builder_.op_class(access.op_class).tensor));
+  if (!takes_repeated(sm, placed)) return load_anew(sm, cycle, placed);
   const RepeatedLoad again = load_again(sm, cycle);
   recorder_.operation(access.op_class, again.start, again.busy_end, again.end, again.streams);
   return {.end = again.end, .streams = again.streams, .limit = limit_of(cycle, again.end, again.arrival, near_latency_)};
 }
 
-Transfer MemorySystem::load_anew(int sm, double cycle, const PlacedAccess& where) {
-  const OpClass& op = builder_.op_class(where.op_class);
-  const TileRef tile = tile_of(where, op);
+Transfer MemorySystem::load_anew(int sm, double cycle, const PlacedAccess& access) {
+  const OpClass& op = builder_.op_class(access.op_class);
+  const TileRef tile = tile_of(access, op);
   if (links_ != nullptr)
     if (const DeviceId home = links_->homes().home_of(tile, device_); home != device_)
-      return load_from(home, sm, cycle, where.op_class, tile);
+      return load_from(home, sm, cycle, access.op_class, tile);
   const double port_cycles = op.busy_cycles;
   Port& port = ports_[static_cast<std::size_t>(sm)];
   const double port_end = serve_port_in(port, cycle, port_cycles);
   const int side = port.side;
   const L2Read read = read_l2(side, cycle, op, tile);
-  if (read.unchanged && op.later_rounds == 0) note_hit(side, where, op, read);
+  if (read.unchanged && op.later_rounds == 0) note_hit(side, access, op, read);
   Transfer transfer = finish(cycle, port_end, read.served, read.hbm_end, read.latency);
   transfer.end += op.later_rounds * read.round_trip;
   transfer.hbm_bytes = read.hbm_bytes;
   transfer.streams = std::max(port_cycles, read.streams);
-  end_load(*this, cycle, where.op_class, port_end, transfer);
+  end_load(*this, cycle, access.op_class, port_end, transfer);
   return transfer;
 }
 
@@ -237,9 +237,9 @@ inline void MemorySystem::end_load(MemorySystem& home, double cycle, std::uint32
   }
 }
 
-Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
-  const OpClass& op = builder_.op_class(where.op_class);
-  const TileRef tile = tile_of(where.placed(origin.shift_of(op.tensor)), op);
+Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& access, const BlockOrigin& origin) {
+  const OpClass& op = builder_.op_class(access.op_class);
+  const TileRef tile = tile_of(access.placed(origin.shift_of(op.tensor)), op);
   Port& port = ports_[static_cast<std::size_t>(sm)];
   const auto bytes = static_cast<double>(op.bytes);
   const double port_cycles = op.busy_cycles;
@@ -271,7 +271,7 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, near_latency_);
   transfer.sent = std::max(port_end, l2_end);
   transfer.streams = streams;
-  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end, transfer.streams);
+  recorder_.operation(access.op_class, port_end - port_cycles, port_end, transfer.end, transfer.streams);
   if (!cache_) {
     ledger_.add(op.launch, op.tensor, Link::hbm_write, op.line, op.bytes, device_);
     recorder_.traffic(transfer.end, op.tensor, Link::hbm_write, op.bytes, transfer.streams);

@@ -64,12 +64,12 @@ class Periods {
   /// Moves the groups of an SM past a step that begins at `time`. Returns false if the SM is not where its stretch begins, or if
   /// bytes that it asked for before `entry` come too late for it.
   bool passes(RunningSm& sm, const Period::Step& step, const GroupCounters& entry, double time);
-  /// Lists the loads of an SM in `entering_` if it is in a period that is about as long as `cycles`; 0: any.
-  bool enter(std::size_t sm, double cycles);
+  /// Lists the loads of SM `number` in `entering_` if it is in a period that is about as long as `cycles`; 0: any.
+  bool enter(std::size_t number, double cycles);
   /// Fills in what depends on the class of a step's load.
   void complete_step(Period::Step& step, std::uint32_t op_class);
-  /// Brings an SM from its period to the end of the stretch that it is in.
-  void leave(std::size_t sm);
+  /// Brings SM `number` from its period to the end of the stretch that it is in.
+  void leave(std::size_t number);
 
   SmRunner& runner_;
   Replay& replay_;

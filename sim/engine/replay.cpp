@@ -101,9 +101,9 @@ bool Replay::replay(std::size_t number, double time, double& next) {
   return true;
 }
 
-double Replay::land_in_stretch(std::size_t number, ResidentGroup& group, std::int32_t in, double time, double landed) {
+double Replay::land_in_stretch(std::size_t number, ResidentGroup& group, std::int32_t successor, double time, double landed) {
   RunningSm& sm = runner_.sms()[number];
-  const Stretch& stretch = stretches_[in];
+  const Stretch& stretch = stretches_[successor];
   const std::uint32_t at = group.next_load++;
   const OpTiming& timing = builder_.timings()[group.loads[at].op_class];
   const Transfer transfer{.end = landed};  // the rest is for blocks in focus
@@ -112,7 +112,7 @@ double Replay::land_in_stretch(std::size_t number, ResidentGroup& group, std::in
   if (is_in_time(sm, stretch, time)) {
     group.issued = time;
     group.drained = std::max(group.drained, landed);
-    return accept(number, in, time);
+    return accept(number, successor, time);
   }
   --group.next_load;
   catch_up(number);

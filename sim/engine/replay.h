@@ -40,18 +40,18 @@ class Replay {
   /// Forgets all stretches. No SM may be in a period.
   void begin_binade(double time);
 
-  /// Processes the load at `time` and replays the successor of the SM's stretch; `next` is then the time of its next event. Returns
-  /// false, with the load still to be done, if there is no successor that fits.
-  bool replay(std::size_t sm, double time, double& next);
-  /// Runs an SM from a load at `time`, which is done, to its next event; returns the time of that event.
-  double go_on(std::size_t sm, double time);
+  /// Processes the load of SM `number` at `time` and replays the successor of its stretch; `next` is then the time of its next
+  /// event. Returns false, with the load still to be done, if there is no successor that fits.
+  bool replay(std::size_t number, double time, double& next);
+  /// Runs SM `number` from a load at `time`, which is done, to its next event; returns the time of that event.
+  double go_on(std::size_t number, double time);
   /// Runs an SM from an event that is no load to its next event; returns the time of that event.
   double run_ahead(std::size_t sm) {
     in_stretch_[sm].stretch = -1;
     return runner_.run_ahead(runner_.sms()[sm]);
   }
-  /// Lands the load at `time` and goes on with stretch `number`; returns the time of the next event.
-  double land_in_stretch(std::size_t sm, ResidentGroup& group, std::int32_t number, double time, double landed);
+  /// Lands the load of SM `number` at `time` and goes on with stretch `successor`; returns the time of the next event.
+  double land_in_stretch(std::size_t number, ResidentGroup& group, std::int32_t successor, double time, double landed);
   /// Records the operations of a stretch that begins at `time`.
   void record_stretch(const Stretch& stretch, double time);
   /// Moves the counters of an SM's groups to the end of a stretch, `times` times.
@@ -84,8 +84,8 @@ class Replay {
   }
   /// Replays stretch `number` from a load at `time`, which is done; returns the time of the next event.
   double accept(std::size_t sm, std::int32_t number, double time);
-  /// Brings an SM that is behind to the end of its stretch.
-  void catch_up(std::size_t sm);
+  /// Brings SM `number`, if it is behind, to the end of its stretch.
+  void catch_up(std::size_t number);
 
   SmRunner& runner_;
   MemorySystem& memory_;

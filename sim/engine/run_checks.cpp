@@ -29,6 +29,7 @@ std::string decimal_bytes(double bytes) {
 
 Sentence list_of(const std::vector<Tensor>& tensors) {
   std::vector<std::string_view> names;
+  names.reserve(tensors.size());
   for (const Tensor tensor : tensors) names.push_back(to_string(tensor));
   return listed(names);
 }

@@ -45,7 +45,7 @@ struct RunningSm {
   /// Returns the share of the issue slots that the other groups take at `start`.
   double taken_by_others(const ResidentGroup& group, double start) const {
     if (groups.size() == 2) {  // most kernels on most GPUs
-      const ResidentGroup& other = groups.data()[1 - group.slot];
+      const ResidentGroup& other = groups[1 - group.slot];
       return other.compute_end > start ? other.issue_rate : 0;
     }
     double taken = 0;

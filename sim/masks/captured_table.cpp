@@ -54,7 +54,7 @@ bool take(CapturedTable& table, std::string_view data, std::size_t count, std::s
     const T value = element_at<T>(data, i);
     bad = i;
     if constexpr (std::is_floating_point_v<T>) {
-      if (value != value) return false;
+      if (std::isnan(value)) return false;
       table.reals.push_back(static_cast<float>(value));
     } else {
       if (!fits_int32(static_cast<double>(value))) return false;
@@ -68,7 +68,7 @@ bool take_halves(CapturedTable& table, std::string_view data, std::size_t count,
   for (std::size_t i = 0; i < count; ++i) {
     bad = i;
     const float value = from_bits(DataType::fp16, element_at<std::uint16_t>(data, i));
-    if (value != value) return false;
+    if (std::isnan(value)) return false;
     table.reals.push_back(value);
   }
   return true;

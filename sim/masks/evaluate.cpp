@@ -33,7 +33,7 @@ std::int64_t shifted_right(std::int64_t value, std::int64_t count) {
 
 template <class Real>
 std::int32_t truncated(Real value) {
-  if (value != value) return 0;
+  if (std::isnan(value)) return 0;
   const double wide = std::clamp(static_cast<double>(value), static_cast<double>(least_int), static_cast<double>(most_int));
   return static_cast<std::int32_t>(wide);
 }
@@ -81,9 +81,9 @@ Real real_result(ExprOp op, Real a, Real b) {
     case ExprOp::divide:
       return a / b;
     case ExprOp::minimum:  // the number where one is NaN
-      return a < b || b != b ? a : b;
+      return a < b || std::isnan(b) ? a : b;
     case ExprOp::maximum:
-      return a > b || b != b ? a : b;
+      return a > b || std::isnan(b) ? a : b;
     default:
       return 0;
   }

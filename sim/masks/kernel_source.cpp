@@ -582,7 +582,7 @@ std::string Writer::use(Scope scope, Node n) {
   const bool being_kept = (scope == Scope::uniforms && own_level == KernelLevel::uniform) ||
                           (scope == Scope::rows && own_level == KernelLevel::row) ||
                           (scope == Scope::columns && own_level == KernelLevel::column);
-  const std::string name = fmt::format("v{}", n);
+  std::string name = fmt::format("v{}", n);
   if (at(scope).declared.contains(n)) return name;
   const std::string value = !being_kept && own_level != KernelLevel::element && is_kept(n) ? kept(n) : compute(scope, n);
   at(scope).declared.insert(n);
@@ -621,9 +621,11 @@ std::vector<KernelSourceLine> Writer::write() {
 
 std::vector<KernelSourceLine> Writer::stores_of(Scope scope, const std::map<Node, int>& words, const char* form) {
   std::vector<std::pair<int, Node>> order;
+  order.reserve(words.size());
   for (const auto& [n, word] : words) order.push_back({word, n});
   std::sort(order.begin(), order.end());
   std::vector<KernelSourceLine> stores;
+  stores.reserve(order.size());
   for (const auto& [word, n] : order)
     stores.push_back({fmt::format(fmt::runtime(form), word, to_word(node(n).type, use(scope, n))), node(n).column});
   return stores;
@@ -777,8 +779,8 @@ std::vector<KernelSourceLine> written_reads(std::span<const TableGradient> gradi
       const auto function = [&](std::string_view what, const Expression& expression) {
         const std::string name = fmt::format("flex_{}_{}", what, number);
         std::string source = cuda_source(expression, name);
-        for (std::size_t at = 0, end; at < source.size(); at = end + 1) {
-          end = source.find('\n', at);
+        for (std::size_t at = 0, end = 0; at < source.size(); at = end + 1) {
+          end = std::min(source.find('\n', at), source.size());
           add(source.substr(at, end - at), read.column);
         }
         std::string arguments;

@@ -19,7 +19,7 @@ namespace {
 struct Arrival {
   double time = 0;
   std::int32_t run = 0;
-  auto operator<=>(const Arrival&) const = default;
+  auto operator<=>(const Arrival&) const = default;  // NOLINT(modernize-use-nullptr): sees a 0 in what the compiler writes
 };
 /// By launch, block and operation.
 using AdditionTimes = std::map<std::tuple<std::int32_t, std::int64_t, std::int32_t>, Arrival>;

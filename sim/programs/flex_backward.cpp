@@ -548,7 +548,7 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flex_backward_program() {
-  ProgramInfo info;
+  ProgramInfo info{};
   info.id = id;
   info.title = "FlexAttention backward";
   info.family = "backward";

@@ -78,7 +78,7 @@ Bytes summed_bytes(const AttentionProblem& p, const TileGrid& grid, const Gather
     const auto cut = [&](TableBox box, std::int64_t least) {
       const auto element = [&](std::int64_t n) { return origin.col + step * (least + n); };
       const auto chunk = [&](std::int64_t n) { return element(n) < 0 || element(n) >= table.cols ? -1 : element(n) / table_chunk; };
-      for (std::int64_t n = 0, end; n < box.cols; n = end) {
+      for (std::int64_t n = 0, end = 0; n < box.cols; n = end) {
         for (end = n + 1; end < box.cols && chunk(end) == chunk(n);) ++end;
         if (chunk(n) >= 0) sectors += sectors_touched(layout, tile_of(read.gathered.tensor(), {box.row, 1, box.col + n, end - n}));
       }

@@ -16,8 +16,8 @@ inline constexpr std::int64_t table_chunk = 32;  // elements of the table in a b
 
 /// A read of a table with a gradient, as the program has it.
 struct GatheredRead {
-  const TableRead* read;
-  std::size_t number;  // in ScoreChange::table_reads()
+  const TableRead* read = nullptr;
+  std::size_t number = 0;  // in ScoreChange::table_reads()
   Tensor gradient;
   ChipTile gathered, factor;
   ScoreCost cost;

@@ -174,7 +174,7 @@ class Hopper final : public TileProgram {
  private:
   /// The rows of Q in whole boxes, one a group.
   std::string query_formula() const {
-    const std::string seen = fmt::format("B·Hq·d·e·(rows of tiles that see a key, in boxes of {})", box_rows_);
+    std::string seen = fmt::format("B·Hq·d·e·(rows of tiles that see a key, in boxes of {})", box_rows_);
     if (tile_.block_q % box_rows_ != 0) return seen;
     return formula_for(problem_, fmt::format("B·Hq·{0}·⌈Nq/{0}⌉·d·e", box_rows_), seen);
   }
@@ -558,7 +558,7 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 template <HopperRungId id>
 ProgramInfo info() {
   const HopperRung& rung = hopper_rung(id);
-  ProgramInfo info;
+  ProgramInfo info{};
   info.id = rung.id();
   info.title = rung.title;
   info.family = "attention";

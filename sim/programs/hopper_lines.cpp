@@ -16,7 +16,7 @@ struct Having {
   bool no_roles = false, no_overlap = false, no_turns = false, no_lists = false;  // only without these
 };
 struct RungLine {
-  Line line;
+  Line line{};
   Having having;
   ListingLine text;
 };

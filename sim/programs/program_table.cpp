@@ -189,7 +189,7 @@ Result<const ProgramInfo*> find_program(std::string_view id, std::span<const Pro
 }
 
 Result<const ProgramInfo*> find_program(std::string_view id, Pass pass, std::span<const ProgramInfo> table) {
-  const Result<const ProgramInfo*> row = find_program(id, table);
+  Result<const ProgramInfo*> row = find_program(id, table);
   if (!row || (*row)->pass == pass) return row;
   if ((*row)->pass == Pass::backward && pass == Pass::forward) return row;  // its id says which pass
   for (const ProgramInfo& info : table) {
