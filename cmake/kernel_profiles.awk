@@ -1,7 +1,8 @@
 # Turns kernels/<id>/profile.toml into a C++ table: the rows that sim/programs/kernel_profile.h declares. Run at build time.
 #   awk -f kernel_profiles.awk kernels/*/profile.toml > kernel_profiles.cpp
 # Reads what kernels/lab/kernel_profile.py writes: tables in [[ ]], one "key = value" a line. Rows of [[counted]] and [[overhead]] that
-# are of the same launch, operation and head dimension are one row: what a script counted, and what was read by hand.
+# are of the same launch, operation and head dimension are one row: what a script counted, and what was read by hand. So are rows of
+# [[reading]] of the same launch, type and head dimension.
 
 function fail(text) {
   print FILENAME ":" FNR ": " text > "/dev/stderr"
@@ -12,9 +13,9 @@ function fail(text) {
 # The fields of each row, in the order of the struct.
 BEGIN {
   row_type["build"] = "KernelBuild"
-  fields["build"] = "launch dtype head_dim causal threads registers setmaxnreg_dec setmaxnreg_inc static_shared_bytes local_bytes spill_store_bytes spill_load_bytes instructions stall_cycles setup_instructions setup_divisions multiply_add_instructions"
+  fields["build"] = "launch dtype head_dim causal threads registers setmaxnreg_dec setmaxnreg_inc static_shared_bytes local_bytes spill_store_bytes spill_load_bytes instructions stall_cycles"
   row_type["reading"] = "LaunchReading"
-  fields["reading"] = "launch dtype head_dim dependent_share"
+  fields["reading"] = "launch dtype head_dim dependent_share setup_instructions setup_round_trips multiply_add_instructions"
   row_type["overhead"] = "OverheadReading"
   # What follows "what" is one member of the row.
   fields["overhead"] = "launch at head_dim times what instructions shared_round_trips barriers alu exps wavefronts"
@@ -64,6 +65,8 @@ function end_row(   name) {
   if (table == "") return
   if (table == "counted" || table == "overhead") {
     merge("overhead", "at")
+  } else if (table == "reading") {
+    merge("reading", "launch")
   } else {
     for (name in value) own["row", name] = value[name]
     rows[table] = rows[table] row_text(table, own, "row")

@@ -10,7 +10,6 @@ kernels/common/profile.toml holds only such rows, for code that several kernels 
 """
 import argparse
 import hashlib
-import heapq
 import os
 import pathlib
 import re
@@ -26,7 +25,8 @@ FLAGS = ["-std=c++20", "-O3", "-DNDEBUG", "-cubin"]
 MARK = "# Read by hand"
 COUNTED = "# Counted"
 
-# The launches of each kernel: name of the launch, name of the device function. A launch that belongs to another kernel is missing here.
+# The launches of each kernel: name of the launch, name of the device function. A launch that belongs to another kernel is missing
+# here; the part read by hand names it.
 LAUNCHES = {
     "matmul_naive": {"product": "matmul_naive_kernel"},
     "matmul_tiled": {"product": "scores_kernel"},
@@ -64,8 +64,10 @@ def architecture_of(kernel):
     return "sm_90a" if kernel.startswith("hopper_") or kernel == "flash3_backward" else "sm_90"
 
 
-# Kernels whose products run on the FP32 pipe.
-MULTIPLY_ADDS = {"matmul_naive", "softmax_fused"}
+# Launches whose setup is counted: the instructions before the first load. All their builds of one head dimension have the same.
+# In other launches the listing has another order than the execution, or their row holds for several builds: they are read by hand.
+SETUPS = {"standard_backward": ("dV", "dP", "dS", "dQ"), "flash2_backward_two_pass": ("row dots",)}
+
 
 # Pipes by the opcode of an instruction. Other opcodes count as "other".
 PIPES = {
@@ -127,80 +129,6 @@ def executed(text):
 def stall_of(word):
     """Returns the stall count of an instruction: bits 105 to 108 (Volta to Hopper)."""
     return word[1] >> 41 & 15
-
-
-def branch_target(at, word):
-    """Returns the place in instructions to which the branch BRA at place `at` goes: a signed 56-bit offset from the next instruction,
-    in units of four bytes, in bits 16 to 23 and 34 to 81 (sm_90). None for other instructions."""
-    low, high = word
-    if low & 0xfff != 0x947:
-        return None
-    offset = ((high << 64 | low) >> 34 & (1 << 48) - 1) << 8 | low >> 16 & 255
-    offset -= (offset >> 55) << 56
-    return at + 1 + offset // 4
-
-
-CALL, EXIT, MUFU, ALWAYS = 0x944, 0x94d, 0x308, 7  # opcodes, and the predicate of an instruction that has none
-
-
-def ways_on(words):
-    """Returns for each instruction the places that may follow it. What a call executes is left out."""
-    found = []
-    for at, (low, high) in enumerate(words):
-        target = branch_target(at, words[at])
-        if target is not None:
-            on = {target} if low >> 12 & 15 == ALWAYS and high >> 23 & 15 == ALWAYS else {target, at + 1}
-        else:
-            on = set() if low & 0xfff == EXIT and low >> 12 & 15 == ALWAYS else {at + 1}
-        found.append({to for to in on if 0 <= to < len(words)})
-    return found
-
-
-def loops(words):
-    """Returns the instructions of each loop: what a branch back spans."""
-    return [words[target:at + 1] for at, word in enumerate(words) if (target := branch_target(at, word)) is not None and 0 <= target < at]
-
-
-def is_multiply_add(word):
-    return word[0] & 0xfff == 0x223  # FFMA
-
-
-def multiply_add_instructions(words):
-    """Returns the instructions of the smallest loop with multiply-adds on the FP32 pipe, for each of them."""
-    count = lambda loop: sum(map(is_multiply_add, loop))
-    loop = min(filter(count, loops(words)), key=len)
-    return round(len(loop) / count(loop), 3)
-
-
-def before_first_load(words):
-    """Returns the instructions of the shortest way from the start of a function to its first copy into shared memory, or to its first
-    load where it has no copies. A way through a call counts only where there is no other: calls are the rare cases of a division,
-    numbers of more than 32 bits."""
-    copies, load, of_call = {0xfae, 0x5b4}, {0x981}, 1 << 20  # LDGSTS, UTMALDG; LDG
-    loads = copies if any(low & 0xfff in copies for low, _ in words) else load
-    ways = ways_on(words)
-    best, waiting = {0: (0, None)}, [(0, 0)]
-    while waiting:
-        length, at = heapq.heappop(waiting)
-        if length > best[at][0]:
-            continue
-        code = words[at][0] & 0xfff
-        if code in loads:
-            way = []
-            while (at := best[at][1]) is not None:
-                way.append(words[at])
-            return way
-        for to in ways[at]:
-            longer = length + (of_call if code == CALL else 1)
-            if longer < best.get(to, (longer + 1,))[0]:
-                best[to] = (longer, at)
-                heapq.heappush(waiting, (longer, to))
-    raise Fail("a kernel loads nothing")
-
-
-def divisions(words):
-    """Returns the divisions among instructions. Each takes a reciprocal, MUFU."""
-    return sum(low & 0xfff == MUFU for low, _ in words)
 
 
 def after_setmaxnreg(words):
@@ -299,11 +227,6 @@ def builds_of(kernel, nvcc, cuobjdump, folder):
             build.update(figures)
             build["instructions"] = len(words)
             build["stall_cycles"] = sum(map(stall_of, words))
-            setup = before_first_load(words)
-            build["setup_instructions"] = len(setup)
-            build["setup_divisions"] = divisions(setup)
-            if kernel in MULTIPLY_ADDS:
-                build["multiply_add_instructions"] = multiply_add_instructions(words)
             if symbol in pipes:
                 build["by_pipe"] = "{ " + ", ".join(f"{pipe} = {n}" for pipe, n in pipes[symbol].items()) + " }"
             build["code"] = hashlib.sha256(text).hexdigest()[:16]
@@ -311,10 +234,30 @@ def builds_of(kernel, nvcc, cuobjdump, folder):
     return sorted(builds, key=lambda b: [str(b.get(k, "")).zfill(4) for k in ("launch", "dtype", "head_dim", "causal")])
 
 
+def setup_rows(kernel, cuobjdump, folder):
+    """Returns the tables [[reading]] with the instructions of a warp before its first load, of the launches in SETUPS, from the cubins
+    in `folder`. Both ways around a division count, though a warp takes one."""
+    found = {}
+    for cubin in sorted(folder.glob("*.cubin")):
+        for symbol, words in opcodes(cubin, cuobjdump):
+            launch = launch_of(kernel, symbol)
+            count = next((n for n, word in enumerate(words) if word in ("LDG", "LDGSTS")), None)
+            if launch not in SETUPS[kernel] or count is None:
+                continue
+            dim = re.search(r"Li(\d+)E", symbol)
+            key = (launch, int(dim[1]) if dim else 0)
+            if found.setdefault(key, count) != count:
+                raise Fail(f"builds of {kernel}, {launch}, load first after {found[key]} and {count} instructions: SETUPS may not name it")
+    if set(SETUPS[kernel]) != {launch for launch, _ in found}:
+        raise Fail(f"a launch of {kernel} in SETUPS has no build with a load")
+    return [{"launch": launch, **({"head_dim": dim} if dim else {}), "setup_instructions": count}
+            for (launch, dim), count in sorted(found.items())]
+
+
 def as_toml(value):
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (int, float)) or value.startswith("{"):
+    if isinstance(value, int) or value.startswith("{"):
         return str(value)
     return f'"{value}"'
 
@@ -351,6 +294,8 @@ def counted_text(kernel, nvcc, cuobjdump, folder, before):
     text_of = lambda table, rows: "".join(
         f"\n[[{table}]]\n" + "".join(f"{name} = {as_toml(value)}\n" for name, value in row.items()) for row in rows)
     text = ""
+    if kernel in SETUPS:
+        text += f"\n{COUNTED} before the first load by kernels/lab/kernel_profile.py.\n" + text_of("reading", setup_rows(kernel, cuobjdump, folder))
     counted = counted_rows(kernel, nvcc, cuobjdump)
     if counted is not None and counted[0]:
         rows, script = counted
@@ -362,7 +307,7 @@ def counted_text(kernel, nvcc, cuobjdump, folder, before):
 def profile_text(kernel, builds, compiler, before, counted):
     kept = kept_pipes(before)
     text = f"# What the compiler made of {kernel}, one [[build]] for each compiled function. Written by kernels/lab/kernel_profile.py.\n"
-    text += "# Dynamic shared memory depends on the problem, and is in the kernel table. Stalls and instructions are of the code, not of a run;\n# setup_ those of a warp before its first load.\n"
+    text += "# Dynamic shared memory depends on the problem, and is in the kernel table. Stalls and instructions are of the code, not of a run.\n"
     text += f'compiler = "{compiler}"\narchitecture = "{architecture_of(kernel)}"\n'
     for build in builds:
         if "by_pipe" not in build and build["code"] in kept:

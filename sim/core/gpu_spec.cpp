@@ -74,8 +74,6 @@ constexpr std::array key_rows = {
             "Cost of a wait for an mbarrier whose phase is already over, in cycles."},
     SpecKey{"sm.named_barrier_cycles", &GpuSpec::sm_named_barrier_cycles, 0, 1e6, false,
             "Time from an arrival at a named barrier to the first instruction of a group that waits for it, in cycles."},
-    SpecKey{"sm.register_move_cycles", &GpuSpec::sm_register_move_cycles, 0, 1e6, false,
-            "Time in which a group of warps gives registers to others of its block, or gets them, in cycles."},
     SpecKey{"sm.box_issue_cycles", &GpuSpec::sm_box_issue_cycles, 0, 1e6, false,
             "Time between two boxes that one thread requests from TMA, in cycles."},
     SpecKey{"sm.box_latency_cycles", &GpuSpec::sm_box_latency_cycles, 0, 1e6, false,
@@ -166,8 +164,6 @@ constexpr std::array key_rows = {
             "Time between two events around an empty kernel, in nanoseconds."},
     SpecKey{"launch.fetch_cycles", &GpuSpec::launch_fetch_cycles, 0, 1e6, false,
             "Time that an SM's first blocks wait for the code and parameters of the launch, in cycles."},
-    SpecKey{"launch.map_cycles", &GpuSpec::launch_map_cycles, 0, 1e6, false,
-            "Time that TMA needs on an SM to read the tensor map of the launch's first box, in cycles."},
     SpecKey{"launch.block_cycles", &GpuSpec::launch_block_cycles, 0, 1e6, false,
             "Time from one block launch to the next anywhere on the GPU, in cycles."},
 };

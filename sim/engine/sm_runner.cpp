@@ -126,15 +126,14 @@ void SmRunner::start_group(RunningSm& sm, ResidentGroup& group, double time, Wai
   if (group.focused) group.landed_by.resize(schedule.loads.size());
   group.start = time;
   group.start_cause = cause == WaitCause::none ? WaitCause::program_order : cause;
-  // The first blocks on an SM wait until the launch's code and parameters are fetched, and the tensor map of its first box.
-  const double of_map = builder_.costs().needs().uses_tma ? gpu_.launch_map_cycles : 0;
-  const double fetched = cause == WaitCause::launch ? gpu_.launch_fetch_cycles + of_map : 0;
+  // The first blocks on an SM wait until the launch's code and parameters are fetched.
+  const double fetched = cause == WaitCause::launch ? gpu_.launch_fetch_cycles : 0;
   const double begin = cause == WaitCause::none ? 0 : gpu_.sm_block_start_cycles + fetched;
   group.compute_end = group.issued = group.drained = time + begin;
   group.copied = 0;
   group.issue_rate = 0;
   if (group.op_count + group.load_count > 0 && cause != WaitCause::none) {
-    const OpTiming& setup = builder_.costs().setup(group.number);
+    const OpTiming& setup = builder_.costs().setup();
     sm.take_pipes(setup, time);
     const double longer = crowded(sm, group, setup, group.drained);
     note_issue_rate(group, setup.issued, setup.duration + longer);

@@ -127,11 +127,10 @@ KernelNeeds flex_needs(const AttentionProblem& problem, const ProgramTile& tile,
   constexpr std::int64_t count_bytes = 16;  // the lengths of the lists; those of a mask and a score come on top
   AttentionProblem of_build = problem;
   of_build.causal = problem.has_mask();  // the profile has a build without lists and one with them
-  const KernelBuild& build = kernel_profile("flex").build("attention", of_build);
   KernelNeeds needs = flash2_needs(problem, tile, gpu);
-  set_code(needs, build);
   const TileShape own = flash2_kernel_tile(problem);
-  if (TileShape(tile) == own) needs.registers_per_thread = needs.registers_wanted = build.registers;
+  if (TileShape(tile) == own)
+    needs.registers_per_thread = needs.registers_wanted = kernel_profile("flex").build("attention", of_build).registers;
   needs.shared_bytes += count_bytes;
   set_element_costs(needs, problem, gpu, true);
   return needs;

@@ -47,10 +47,8 @@ struct KernelBuild {
   std::int64_t static_shared_bytes = 0;
   std::int64_t local_bytes = 0;  // stack of a thread
   int spill_store_bytes = 0, spill_load_bytes = 0;
-  int instructions = 0;                             // in the code
-  int stall_cycles = 0;                             // sum of the stall counts that the compiler encoded in them
-  int setup_instructions = 0, setup_divisions = 0;  // of a warp before its first load, and the divisions among them
-  double multiply_add_instructions = 0;  // a product on the FP32 pipe: instructions for each multiply-add; 0: there is none
+  int instructions = 0;  // in the code
+  int stall_cycles = 0;  // sum of the stall counts that the compiler encoded in them
 };
 
 /// Properties of a launch that were read by hand from its SASS; the names are those of KernelNeeds.
@@ -59,6 +57,8 @@ struct LaunchReading {
   std::optional<DataType> dtype = {};
   std::int64_t head_dim = 0;
   double dependent_share = 0;
+  int setup_instructions = 0, setup_round_trips = 0;
+  double multiply_add_instructions = 0;
 };
 
 /// The overhead of one operation: what a script counted in the SASS, and what was read by hand.

@@ -3,19 +3,14 @@
 
 namespace tilescope {
 
-void set_code(KernelNeeds& needs, const KernelBuild& build) {
-  constexpr int division_round_trips = 2;  // to a float, its reciprocal and back wait as long as two round trips to shared memory
-  needs.setup_instructions = build.setup_instructions;
-  needs.setup_round_trips = division_round_trips * build.setup_divisions;
-  needs.multiply_add_instructions = build.multiply_add_instructions;
-}
-
 KernelNeeds compiled_needs(const KernelBuild& build, const LaunchReading& reading) {
   KernelNeeds needs;
-  needs.dependent_share = reading.dependent_share;
   needs.threads = build.threads;
   needs.registers_per_thread = build.registers;
-  set_code(needs, build);
+  needs.dependent_share = reading.dependent_share;
+  needs.setup_instructions = reading.setup_instructions;
+  needs.setup_round_trips = reading.setup_round_trips;
+  needs.multiply_add_instructions = reading.multiply_add_instructions;
   return needs;
 }
 

@@ -27,9 +27,6 @@ inline std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::
   return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
 }
 
-/// Sets what a build executes before its first load, and for a multiply-add.
-void set_code(KernelNeeds& needs, const KernelBuild& build);
-
 /// Returns the compiled needs of a launch, without shared memory.
 KernelNeeds compiled_needs(const KernelBuild& build, const LaunchReading& reading);
 

@@ -1,4 +1,4 @@
-"""Tests cmake/kernel_profiles.awk: what was counted and what was read by hand of an operation are one row, and no number stands twice.
+"""Tests cmake/kernel_profiles.awk: what was counted and what was read by hand of an operation or a launch are one row, and no number stands twice.
 
 Usage: python3 tests/kernels/profile_table_test.py SOURCE_FOLDER
 """
@@ -31,6 +31,16 @@ def main():
                     '{.launch = "attention", .at = "tile", .head_dim = 128, .what = {.barriers = 1}},'], rows
     code, text = table_of(COUNTED + by_hand + "alu = 5\n")
     assert code != 0 and "alu of \"tile\" is given twice" in text, text
+
+    setup = '[[reading]]\nlaunch = "dV"\nhead_dim = 64\nsetup_instructions = 199\n'
+    share = '[[reading]]\nlaunch = "dV"\nhead_dim = 64\ndependent_share = 0.44\n'
+    code, text = table_of(setup + share + share.replace("64", "128"))
+    assert code == 0, text
+    rows = [line.strip() for line in text.splitlines() if '.launch = "dV"' in line]
+    assert rows == ['{.launch = "dV", .head_dim = 64, .dependent_share = 0.44, .setup_instructions = 199},',
+                    '{.launch = "dV", .head_dim = 128, .dependent_share = 0.44},'], rows
+    code, text = table_of(setup + share + "setup_instructions = 199\n")
+    assert code != 0 and "setup_instructions of \"dV\" is given twice" in text, text
 
 
 main()

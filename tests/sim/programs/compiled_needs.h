@@ -26,9 +26,9 @@ inline KernelNeeds compiled_needs(std::string_view id, std::string_view launch, 
   needs.threads = build.threads;
   needs.registers_per_thread = build.registers;
   needs.dependent_share = reading.dependent_share;
-  needs.setup_instructions = build.setup_instructions;
-  needs.setup_round_trips = 2 * build.setup_divisions;
-  needs.multiply_add_instructions = build.multiply_add_instructions;
+  needs.setup_instructions = reading.setup_instructions;
+  needs.setup_round_trips = reading.setup_round_trips;
+  needs.multiply_add_instructions = reading.multiply_add_instructions;
   return needs;
 }
 

@@ -150,8 +150,6 @@ TEST_CASE("needs: every forward launch has the warps, the sums in registers and 
     KernelNeeds flex = flash2;
     if (q == 128 && kv == own_kv)
       flex.registers_per_thread = flex.registers_wanted = kernel_profile("flex").build("attention", p).registers;
-    const KernelBuild& flex_build = kernel_profile("flex").build("attention", p);
-    flex.setup_instructions = flex_build.setup_instructions, flex.setup_round_trips = 2 * flex_build.setup_divisions;
     flex.shared_bytes += 16;
     CHECK(flex_needs(p, at.tile, at.gpu) == flex);
 
