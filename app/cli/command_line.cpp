@@ -534,7 +534,7 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
   const CLI::Option* lesson_option = nullptr;
   for (const Parser& parser : parsers) {
     if (parser.command == CommandKind::compare)
-      for (const auto& [name, target] : {std::pair{"A", &compared[0]}, {"B", &compared[1]}})
+      for (const auto& [name, target] : {std::pair{"A", &compared.front()}, {"B", &compared.back()}})
         parser.app->add_option(name, *target)->description("a link, or a file with one")->type_name("");
     if (parser.command != CommandKind::lesson) continue;
     parser.app->add_option("ACTION", action)->description("list, check or open")->type_name("");

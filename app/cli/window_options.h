@@ -15,8 +15,8 @@ RenderOptions render_options(const CommandLine& line);
 
 /// The ways in which the program shows something. They are handed in from above: the command line knows neither.
 struct Screens {
-  int (*open_window)(const WindowOptions& options);
-  Result<RenderedPicture> (*render_picture)(const RenderOptions& options);
+  int (*open_window)(const WindowOptions& options) = nullptr;
+  Result<RenderedPicture> (*render_picture)(const RenderOptions& options) = nullptr;
   Result<ExportedSteps> (*export_steps)(const ExportOptions& options) = nullptr;
   /// Returns a refusal's pattern in the language of the window that started this program, for what it exports.
   std::string (*translate)(const std::string& pattern) = nullptr;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -113,7 +114,10 @@ void remove_leftovers(const fs::path& target) {
   for (const fs::path& path : paths_in(folder_of(target))) {
     const std::string name = path.filename().native();
     if (!name.starts_with(start)) continue;
-    const int process = std::atoi(name.c_str() + start.size());
+    int process = 0;
+    const char* const end = name.data() + name.size();
+    if (const auto read = std::from_chars(name.data() + start.size(), end, process); read.ec != std::errc{} || read.ptr != end)
+      continue;  // not a name that part_of() gives
     const bool ended = process == ::getpid() || (process > 0 && ::kill(process, 0) != 0 && errno == ESRCH);
     if (ended) left.push_back(path);
   }

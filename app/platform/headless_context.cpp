@@ -49,7 +49,7 @@ EGLContext make_context(EGLDisplay display, bool core) {
   constexpr EGLint attributes[] = {
       EGL_CONTEXT_MAJOR_VERSION,           3,       EGL_CONTEXT_MINOR_VERSION, 3, EGL_CONTEXT_OPENGL_PROFILE_MASK,
       EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT, EGL_NONE};
-  const EGLContext context = eglCreateContext(display, config, EGL_NO_CONTEXT, core ? attributes : nullptr);
+  EGLContext context = eglCreateContext(display, config, EGL_NO_CONTEXT, core ? attributes : nullptr);
   if (context != EGL_NO_CONTEXT && !eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, context)) {
     eglDestroyContext(display, context);
     return EGL_NO_CONTEXT;

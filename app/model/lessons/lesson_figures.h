@@ -57,7 +57,7 @@ class FigureRuns {
   /// Returns the value of a name.
   /// Errors  those of check_figure(); a tensor that the program lacks; a row that is not there; O too large to compare; nothing
   ///         measured.
-  Result<double> value(std::string_view name);
+  Result<double> value(std::string_view text);
 
  private:
   struct Known {

@@ -66,9 +66,9 @@ struct PageFigures {
   std::vector<PageRun> runs;   // its scene's first, then those of `others` that are another simulation
 };
 
-/// Runs what a page names, and evaluates all of it.
+/// Runs what page `index` names, and evaluates all of it.
 /// Errors  each with file and line: what a run or an expression is refused for.
-Result<PageFigures> page_figures(const Lesson& lesson, std::size_t page, StateRuns& runs, const Measurements& measured,
+Result<PageFigures> page_figures(const Lesson& lesson, std::size_t index, StateRuns& runs, const Measurements& measured,
                                  const Progress& progress);
 
 /// What the changes since the scene did to what a goal counts.
@@ -89,7 +89,7 @@ struct TaskFigures {
   std::vector<TaskMeasure> measures;     // of the first condition that does not hold
   ExpressionValues shown;                // of `say`, and of `done` where the goal is reached
 };
-Result<TaskFigures> task_figures(const Lesson& lesson, std::size_t page, const FigureRun& live, StateRuns& runs,
+Result<TaskFigures> task_figures(const Lesson& lesson, std::size_t index, const FigureRun& live, StateRuns& runs,
                                  const Measurements& measured, const Progress& progress);
 
 /// What a person answered; which field counts, the kind of the question says.

@@ -51,7 +51,7 @@ std::optional<std::int64_t> block_of_row(const TileProgram& program, int launch,
 /// that own keys of the row's key head. Errors  no block has the row; other steps than the kernel's; of a backward kernel, more
 /// than 2²⁴ pairs of a query and a key; those
 ///         of run_block(); cancelled
-Result<std::shared_ptr<const ProbeComparison>> compare_probe(const TileProgram& program, std::shared_ptr<const KnownProbe> probe,
+Result<std::shared_ptr<const ProbeComparison>> compare_probe(const TileProgram& program, std::shared_ptr<const KnownProbe> known,
                                                              const Progress& progress = {});
 
 }  // namespace tilescope

@@ -103,7 +103,7 @@ Result<AlikeRuns> alike_runs(const Measurements& known, const PredictedRun& run)
       return refuse("no kernel is compiled for this, so no recorded run is like it");
     if (const Status in_range = check_range(runs, run, kernel); !in_range) return in_range.error();
     std::erase_if(runs, [&](const JudgedRun& each) { return each.is_short() != (run.ns < short_run_ns); });
-    std::ranges::stable_partition(runs, &JudgedRun::held_out);
+    std::stable_partition(runs.begin(), runs.end(), [](const JudgedRun& each) { return each.held_out; });
     if (runs.empty())
       return run.ns < short_run_ns ? refuse("no run of {} under 20 µs is recorded on {}", kernel, gpu.id)
                                    : refuse("only runs of {} under 20 µs are recorded on {}", kernel, gpu.id);

@@ -22,6 +22,6 @@ enum class CaseOrder { largest_first, smallest_first };
 /// 1). Returns false when it was cancelled. `cancelled` is asked now and then from every thread; it and `wanted` may be empty.
 bool validate_cases(const GpuSpec& gpu, std::span<const MeasuredCase> cases, std::span<const KnownMiss> known,
                     const std::function<bool(std::size_t)>& wanted, int threads, const CaseDone& done,
-                    const std::function<bool()>& cancelled = {}, CaseOrder order = CaseOrder::largest_first);
+                    const std::function<bool()>& cancelled = {}, CaseOrder by = CaseOrder::largest_first);
 
 }  // namespace tilescope

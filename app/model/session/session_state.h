@@ -74,7 +74,7 @@ struct Session::State {
     int number = 0;
     std::int64_t gesture = 0;
   };
-  void submit(Asked asked, std::vector<std::shared_ptr<const Simulation>> known);
+  void submit(Asked wanted, std::vector<std::shared_ptr<const Simulation>> known);
   void take_delivered(const Asked& asked, const std::optional<Error>& error, const std::vector<Arrival>& arrivals);
   void refused(const Error& error, const std::string& control);
   void take_simulations(const std::vector<Arrival>& arrivals, std::int64_t asked_by);  // a gesture

@@ -219,7 +219,8 @@ void Studies::ask_what_if(SimulationRequest real, const Measurements& known) {
     std::vector<std::size_t> order(missing.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     on_cores(order, threads, [&](std::size_t index) {
-      const auto& [request, place] = missing[index];
+      const SimulationRequest& request = missing[index].first;
+      const Place& place = missing[index].second;
       const auto fraction = [&] { return static_cast<double>(study->read()->done()) / static_cast<double>(asked->total()); };
       auto made = simulate_outcome(at_clock(request, *asked->clock_hz), [&](double) { return progress(fraction()); });
       if (!made) return false;

@@ -68,7 +68,7 @@ bool same_width(DataType a, DataType b) {
 
 /// Returns "fp16, 2 buffers".
 std::string map_name(const FitMap& map) {
-  const std::string type(to_string(map.request.problem.dtype));
+  std::string type(to_string(map.request.problem.dtype));
   if (map.stages == 0) return type;
   return say(map.stages == 1 ? tr("{}, {} buffer") : tr("{}, {} buffers"), type, map.stages);
 }
@@ -80,7 +80,7 @@ std::string finding(const FitMaps& maps) {
   const FitMap* best_map = maps.quickest();
   if (usual == nullptr || !usual->outcome || !usual->outcome->done() || best_map == nullptr)
     return say(tr("{} of {} tiles fit {}"), real.fitting(), real.cells.size(), real.request.gpu.id);
-  const std::string own =
+  std::string own =
       say(tr("The kernel's tile {} takes {}"), tile_text(real.usual), format_time(Nanoseconds(usual->outcome->time_ns)));
   if (maps.simulated() < maps.fitting()) return own;
   const FitCell* best = best_map->quickest();

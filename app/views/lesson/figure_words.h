@@ -37,7 +37,7 @@ std::string verdict_words(double own, double real, bool right, FigureUnit unit, 
 const char* unit_label(FigureUnit unit);
 
 /// Reads what a person typed, in the unit's own terms or with one of its names: "3.5", "1/4", "3.5 MB", "45 %", "1.2 ms".
-std::optional<double> typed_quantity(std::string_view text, FigureUnit unit);
+std::optional<double> typed_quantity(std::string_view typed, FigureUnit unit);
 
 /// Returns the endings that a typed quantity may have, in small letters, with their factors: "kb", 1000.
 std::vector<std::pair<std::string_view, double>> unit_suffixes(FigureUnit unit);

@@ -270,7 +270,7 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
 
 /// Words under a figure: "of the HBM traffic" under "1/1.9", "the HBM traffic" under "3.1×".
 struct Words {
-  const char *part, *times, *same;
+  const char *part = nullptr, *times = nullptr, *same = nullptr;
 };
 
 /// Traffic of both runs, with words that shorten.

@@ -215,8 +215,8 @@ void draw_label(StageContext& context, const Token& token, std::vector<Rect>& ta
 
 /// Says how many loads, or stores and additions, a token stands for: "3 loads of 3 SMs, 1,536 B in all".
 std::string flights_text(const Token& token) {
-  const std::string count = std::to_string(token.flights), sms = std::to_string(token.sms.size()),
-                    bytes = format_exact_bytes(Bytes(token.bytes));
+  const std::string count = std::to_string(token.flights), sms = std::to_string(token.sms.size());
+  std::string bytes = format_exact_bytes(Bytes(token.bytes));
   if (token.flights == 1) return bytes;
   if (token.flight->to_sm)
     return token.sms.size() > 1 ? say(tr("{} loads of {} SMs, {} in all"), count, sms, bytes)
@@ -291,6 +291,7 @@ void draw_flights(StageContext& context) {
   }
   context.flush();
   std::vector<Rect> taken;
+  taken.reserve(tokens.size());
   for (const Token& token : tokens) taken.push_back(rect_of(token));
   for (const Token& token : tokens) {
     const Tensor tensor = token.flight->tile.tensor;

@@ -124,6 +124,7 @@ void draw_chips(StageContext& context, const Rect& area, const TraceState& state
   });
   std::vector<Rect> chips;
   std::vector<float> fullness;
+  fullness.reserve(chip_tiles.size());
   const BlockOperations* block = run >= 0 ? &operations_of_run(context, run) : nullptr;
   const auto& launches = context.simulation().program->launches();
   const bool one_group = block != nullptr && launches[static_cast<std::size_t>(block->launch)].needs.groups.empty();

@@ -17,8 +17,8 @@ struct FlightPath {
   float length() const { return length_from(0); }
   /// Returns the length of what comes after a point.
   float length_from(std::size_t point) const;
-  /// Returns the point at `distance` from the start, clamped to the ends.
-  ImVec2 at(float distance) const;
+  /// Returns the point that is `along` from the start, clamped to the ends.
+  ImVec2 at(float along) const;
 };
 
 /// Returns the path from HBM (or the L2, on a hit) to the on-chip tile's buffer; for a store, from the on-chip tile to the L2.

@@ -33,10 +33,10 @@ std::optional<std::size_t> legend_value(const SweepResult& result);
 /// Returns how far the time of a point is off, or why that is unknown; nullptr until the point is simulated.
 const Result<FigureErrors>* errors_at(const View& view, std::size_t algorithm, std::size_t value);
 
-/// Draws the plot into `area`, with a legend where programs are many; returns the point under the mouse, if any.
 struct SweepHover {
   std::size_t algorithm = 0, value = 0;
 };
-std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult& result, SweepQuantity quantity, const Rect& area);
+/// Draws the plot into `whole`, with a legend where programs are many; returns the point under the mouse, if any.
+std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult& result, SweepQuantity quantity, const Rect& whole);
 
 }  // namespace tilescope

@@ -365,7 +365,7 @@ std::vector<std::string> next_clicks(const View& view) {
   if (!lecture.shown()->question || lecture.asking) return texts;
   const std::string key = tr("Q: the question");
   std::vector<std::string> with_key;
-  for (const std::string& text : texts) with_key.push_back(text + (text.ends_with('.') ? " " : ". ") + key);
+  for (const std::string& text : texts) with_key.push_back(fmt::format("{}{}{}", text, text.ends_with('.') ? " " : ". ", key));
   with_key.push_back(key);
   return with_key;
 }

@@ -43,7 +43,7 @@ std::string spec_value_text(const SpecKey& key, double value) {
 namespace {
 
 struct Preset {
-  const char* label;
+  const char* label = nullptr;
   AttentionProblem problem;
 };
 /// Where people's own sizes begin: the opening one, and shapes of well-known models.

@@ -185,11 +185,13 @@ TEST_CASE("files: parts that killed programs left are removed, those of running 
   REQUIRE(::waitpid(ended, nullptr, 0) == ended);
   folder.file("a.json.part-" + std::to_string(ended), "left behind");
   const std::string running = folder.file("a.json.part-" + std::to_string(::getppid()), "in use"),
-                    other = folder.file("b.json.part-" + std::to_string(ended), "of another target");
+                    other = folder.file("b.json.part-" + std::to_string(ended), "of another target"),
+                    copy = folder.file("a.json.part-" + std::to_string(ended) + "-copy", "a person's own");
   REQUIRE(write_file(target, "x"));
   CHECK(std::filesystem::exists(running));
   CHECK(std::filesystem::exists(other));
-  CHECK(folder.entries() == 3);
+  CHECK(std::filesystem::exists(copy));
+  CHECK(folder.entries() == 4);
 }
 
 TEST_CASE("files: a link to a file that is not there yet makes that file") {

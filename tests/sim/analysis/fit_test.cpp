@@ -123,7 +123,7 @@ TEST_CASE("fit: the quickest cell neither spills nor waits to be simulated") {
   }
   CHECK(map.quickest() == &map.cells[1]);
   map.cells[1].spills = true;
-  CHECK(map.quickest() == &map.cells[0]);
+  CHECK(map.quickest() == &map.cells.front());
 }
 
 TEST_CASE("fit: of several maps the quickest is the one with the quickest cell") {

@@ -130,7 +130,7 @@ TEST_CASE("search: each tile has one row, in its best order, and the kernel as i
   took(5, 32, BlockOrder::launch);
   const auto rows = best_of_each_tile(ranked);
   REQUIRE(rows.size() == 4);
-  CHECK(rows[0] == &ranked[0]);
+  CHECK(rows[0] == &ranked.front());
   CHECK(rows[1] == &ranked[2]);
   CHECK(rows[2] == &ranked[3]);
   CHECK(rows[3] == &ranked[5]);

@@ -2,6 +2,7 @@
 #include "sim/masks/cuda_source.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <random>
 #include <string>
@@ -60,7 +61,7 @@ class PrintedValues {
       const double value = std::strtod(at, &end);
       REQUIRE(end != at);
       at = end;
-      const bool same = value == expected_[i] || (value != value && expected_[i] != expected_[i]);
+      const bool same = value == expected_[i] || (std::isnan(value) && std::isnan(expected_[i]));
       CHECK_MESSAGE(same, texts_[i], ": ", value, " instead of ", expected_[i]);
     }
   }

@@ -421,7 +421,7 @@ TEST_CASE("analysis: a function of a range lies between its values at the ends, 
       bool is_number = true;
       for (std::int64_t q = each.queries.first; q < each.queries.end(); ++q) {
         const float real = evaluator({0, 0, q, 0}).real;
-        if (real != real) is_number = false;
+        if (std::isnan(real)) is_number = false;
         least = std::fmin(least, real);
         greatest = std::fmax(greatest, real);
       }
