@@ -48,10 +48,10 @@ void double_click(WindowScript& script, ImVec2 at) {
   script.settle();
 }
 
-/// The panel in the middle of the middle.
+/// The panel in the middle of the middle. While one presents, a pointer that rests is hidden and is over nothing: so no long look.
 const ImGuiWindow* middle_panel(WindowScript& script) {
   const Rect stage = script.frame().layout().stage;
-  script.move(stage.center().x, stage.center().y);
+  script.hover(stage.center().x, stage.center().y);
   return ImGui::GetCurrentContext()->HoveredWindow;
 }
 

@@ -1,0 +1,88 @@
+// When boxes land that one thread asks for one after the other, with their lines in HBM: does TMA fetch them side by side?
+//
+//   g++ -std=c++20 -O2 -I. -DFMT_HEADER_ONLY -c -o problem.o sim/core/attention_problem.cpp
+//   nvcc -O3 -std=c++20 -I. -gencode=arch=compute_90a,code=sm_90a -o cold_queue kernels/lab/cold_queue.cu
+//   kernels/common/hopper_plan.cu problem.o
+//   ./cold_queue
+//
+// Eight boxes of 8 KiB of one map. Cycles from the first request to the landing of each, medians of 51 launches and of the blocks.
+// Each launch follows a flush of the L2. A prefetched map is there before the first request.
+#include <cuda_runtime.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+#include "kernels/lab/boxes.cuh"
+#include "kernels/lab/cold_start.cuh"
+
+namespace {
+
+namespace device = tilescope::device;
+using tilescope::median_of;
+
+constexpr int box_rows = 64, box_bytes = box_rows * 128, most_blocks = 132, boxes = 8,
+              rows_of_data = most_blocks * boxes * box_rows;
+constexpr long long head_start = 4000;  // cycles in which a prefetched map arrives
+
+__global__ void queue_kernel(const __grid_constant__ CUtensorMap map, bool prefetches, long long* cycles) {
+  extern __shared__ __align__(1024) unsigned char landed[];
+  __shared__ std::uint64_t barriers[boxes];
+  if (threadIdx.x != 0) return;
+  const std::uint32_t full = device::shared_address(barriers), tiles = device::shared_address(landed);
+  tilescope::start_barriers(full, boxes);
+  if (prefetches) device::prefetch_map(&map);
+  const long long begin = cycle_counter();
+  while (cycle_counter() - begin < head_start) {}
+  const int row = static_cast<int>(blockIdx.x) * boxes * box_rows;
+  const long long start = cycle_counter();
+#pragma unroll 1
+  for (int i = 0; i < boxes; ++i) {
+    device::barrier_arrive_expecting(full + i * 8, box_bytes);
+    device::load_box(tiles + i * box_bytes, &map, full + i * 8, row + i * box_rows, 0);
+  }
+#pragma unroll 1
+  for (int i = 0; i < boxes; ++i) {
+    device::barrier_wait(full + i * 8, 0);
+    cycles[blockIdx.x * boxes + i] = cycle_counter() - start;
+  }
+}
+
+}  // namespace
+
+int main() {
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return std::puts("no GPU"), 1;
+  std::printf("%s\n", properties.name);
+  FlushScratch scratch;
+  scratch.allocate(properties);
+  unsigned char* data = nullptr;
+  long long* cycles = nullptr;
+  cudaMalloc(&data, std::size_t{rows_of_data} * 128);
+  cudaMemset(data, 0, std::size_t{rows_of_data} * 128);
+  cudaMalloc(&cycles, sizeof(long long) * most_blocks * boxes);
+  const CUtensorMap map = tilescope::map_of_rows(data, rows_of_data, box_rows, 1);
+  cudaFuncSetAttribute(queue_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, boxes * box_bytes);
+  std::puts("blocks  map         landing of box 1 to 8");
+  for (bool prefetches : {false, true})
+    for (int blocks : {1, 8, 33, most_blocks}) {
+      std::array<std::vector<long long>, boxes> found;
+      for (int run = 0; run < 52; ++run) {
+        scratch.flush();
+        queue_kernel<<<blocks, 32, boxes * box_bytes>>>(map, prefetches, cycles);
+        std::array<long long, most_blocks * boxes> read;
+        if (const cudaError_t code = cudaMemcpy(read.data(), cycles, sizeof read, cudaMemcpyDeviceToHost); code != cudaSuccess)
+          return std::puts(cudaGetErrorString(code)), 1;
+        for (int i = 0; i < boxes && run > 0; ++i) {  // the first launch fetches the code
+          std::vector<long long> of_blocks;
+          for (int block = 0; block < blocks; ++block) of_blocks.push_back(read[static_cast<std::size_t>(block * boxes + i)]);
+          found[static_cast<std::size_t>(i)].push_back(static_cast<long long>(median_of(of_blocks)));
+        }
+      }
+      std::printf("%6d  %-10s", blocks, prefetches ? "prefetched" : "not");
+      for (const std::vector<long long>& box : found) std::printf(" %6.0f", median_of(box));
+      std::puts("");
+    }
+  return 0;
+}
