@@ -158,10 +158,10 @@ void cover_future(ImDrawList* list, const View& view, const TimelineState& state
   list->AddRectFilled(future.min, future.max, theme.panel);
   list->AddRectFilled({left, layout.plot.min.y}, {layout.plot.max.x, layout.plot.max.y}, with_alpha(theme.inset, 0.6F));
   const Rect room = {{left + theme.padding, layout.plot.min.y}, {layout.plot.max.x - theme.padding, layout.plot.max.y}};
-  const std::string words = first_that_fits(
-      theme.ui, room.width(),
-      {view.lesson.locked ? tr("The rest of the run shows after the answer.") : tr("The rest shows as the runs go on."),
-       view.lesson.locked ? tr("After the answer") : tr("Later"), "…"});
+  const std::string words = first_that_fits(theme.ui, room.width(),
+                                            {view.lesson.locked ? tr("The rest of the run shows after the answer.")
+                                                                : tr("What comes after the playhead shows as the runs go on."),
+                                             view.lesson.locked ? tr("After the answer") : tr("Later"), "…"});
   draw_text(list, theme.ui, room, theme.text_dim, words, Align::center);
 }
 

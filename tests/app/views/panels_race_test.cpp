@@ -220,7 +220,7 @@ TEST_CASE("race panel: presented, who wins is kept back until both runs are over
     screen.frame(view, &draw_timeline_panel);
     const TextRecording recording;
     screen.frame(view, &draw_timeline_panel);
-    return recording.text().find("The rest shows as the runs go on.") != std::string::npos;
+    return recording.text().find("What comes after the playhead shows as the runs go on.") != std::string::npos;
   };
   opened.after(SeekStep{1});
   CHECK(tells());
