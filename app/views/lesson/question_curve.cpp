@@ -124,7 +124,7 @@ const char* slope_words(CurveDifference::Slope slope) {
     case CurveDifference::Slope::too_flat:
       return tr("Your curve is too flat.");
     case CurveDifference::Slope::right:
-      return tr("The growth from end to end is right.");
+      return tr("From end to end it changes nearly as much.");
   }
   return "";
 }
@@ -144,7 +144,7 @@ std::string curve_course(const LessonQuestion& ask, const std::vector<double>& d
     text += (text.empty() ? "" : " ") + say(words, points_words(ask, {ask.xs[point]}));
   };
   if (difference.parts_after) add(tr("The two part after {}."), *difference.parts_after);
-  if (difference.meets_at) add(tr("The two meet from {} on."), *difference.meets_at);
+  if (difference.meets_at) add(tr("From {} on yours is close enough."), *difference.meets_at);
   return text;
 }
 
