@@ -172,7 +172,8 @@ ProgramInfo flash2_program() {
       .title = "FlashAttention-2",
       .family = "attention",
       .source = "arXiv:2307.08691, Algorithm 1",
-      .summary = "Over FlashAttention-1: one thread block per query tile, so O, m and l stay in registers, and O and L are written once.",
+      .summary =
+          "Over FlashAttention-1: one thread block per query tile, so O, m and l stay in registers, and O and L are written once.",
       .listing = listing,
       .default_tile = flash2_tile,
       .make = make,
