@@ -308,16 +308,14 @@ std::string article_of_scene(const Scene& scene, int number, const std::string& 
   if (!scene.question) return out;
   const ClassQuestion& question = *scene.question;
   out += fmt::format("<p class=\"question\"><b>{}</b></p>", html_text(question.text));
-  const auto choice_words = [&](std::size_t i) {
-    return fmt::format("{}. {}", static_cast<char>('A' + i), html_text(question.choices[i]));
-  };
+  const auto choice_words = [&](std::size_t i) { return lettered_choice(i, html_text(question.choices[i])); };
   for (std::size_t i = 0; i < question.choices.size(); ++i) out += fmt::format("<p>{}</p>", choice_words(i));
   if (question.answer < 1 || question.answer > static_cast<int>(question.choices.size())) return out;
   const std::string answer = choice_words(static_cast<std::size_t>(question.answer) - 1);
   return out + closed_answer(answer);
 }
 
-/// Shows a scene. Errors  what it is refused for, or whether its steps go beyond its run
+/// Shows a scene. Errors  what it is refused for; its steps go beyond its run
 Status show_scene(StepPictures& pictures, int scene) {
   pictures.carry_out(GoToScene{scene});
   const SessionView view = pictures.view();

@@ -228,9 +228,8 @@ std::string lesson_answer(const SessionView& view) {
   const LessonPage& page = lesson.lesson->pages[lesson.page];
   if (!page.ask) return {};
   std::string question = HtmlProse(view, &lesson.figures->shown).blocks(page.ask->question);
-  char letter = 'A';
-  for (const Prose& option : page.ask->options)
-    question += fmt::format("<p>{}. {}</p>", letter++, html_text(prose_words(option, &lesson.figures->shown)));
+  for (std::size_t i = 0; i < page.ask->options.size(); ++i)
+    question += fmt::format("<p>{}</p>", lettered_choice(i, html_text(prose_words(page.ask->options[i], &lesson.figures->shown))));
   const std::string said = page.reveal ? HtmlProse(view, &lesson.figures->revealed).blocks(page.reveal->say) : std::string();
   return fmt::format("<div class=\"question\">{}</div>{}", question,
                      closed_answer(html_text(answer_words(*page.ask, *lesson.figures)), said));

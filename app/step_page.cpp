@@ -123,6 +123,10 @@ show(Math.max(0,named()));
 
 }  // namespace
 
+std::string lettered_choice(std::size_t index, const std::string& choice) {
+  return fmt::format("{}. {}", static_cast<char>('A' + index), choice);
+}
+
 std::string closed_answer(const std::string& answer, const std::string& said) {
   return fmt::format(
       "<details><summary>{0}</summary><p class=\"right\">{1}</p>{3}</details><div class=\"paper\"><p "

@@ -1,6 +1,7 @@
 // step_page(): steps of a run as one page that opens from disk: pictures, captions and byte counters, stepped with the arrow keys.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,8 @@ std::string step_page(const PageHead& head, const std::vector<PageStep>& steps);
 
 /// The page around articles of the class "step", each with an id and a heading of level 2.
 std::string page_around(const PageHead& head, const std::string& articles);
+/// The choice of a question at place `index`, with its letter: "B. …". It is HTML already.
+std::string lettered_choice(std::size_t index, const std::string& choice);
 /// An answer as HTML, and what is said of it: closed on screen; on paper, where nothing can be opened, open. Both are HTML already.
 std::string closed_answer(const std::string& answer, const std::string& said = {});
 /// A text with what HTML would take for its own escaped.

@@ -42,6 +42,6 @@ if printf '%s\0' "${files[@]}" |
   awk '/^\/.*: (warning|error): /{ is_new = !seen[$0]++; found += is_new } is_new { print; fflush() } END { exit found > 0 }'; then
   echo "tidy: nothing found"
 else
-  echo "tidy: mend what clang-tidy found; the tree is quiet with version 14, this is$(clang-tidy --version | sed -n 's/.*LLVM version//p')"
+  echo "tidy: mend what clang-tidy found; the checks are those of version 14, this is$(clang-tidy --version | sed -n 's/.*LLVM version//p')"
   exit 1
 fi

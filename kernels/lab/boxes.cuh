@@ -2,12 +2,16 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include "kernels/common/hopper_attention.cuh"
 #include "kernels/common/hopper_tensors.h"
+#include "kernels/lab/cold_start.cuh"
 
 namespace tilescope {
 
@@ -31,5 +35,50 @@ inline double median_of(std::vector<long long> values) {
   std::nth_element(values.begin(), middle, values.end());
   return static_cast<double>(*middle);
 }
+
+/// The memory of a program that times `boxes` boxes in each block of a kernel, from a flushed L2.
+template <int boxes>
+class ColdBoxes {
+ public:
+  /// For `rows` rows of 128 bytes, and kernels of up to `most_blocks` blocks. Prints the GPU's name; ends the program without one.
+  ColdBoxes(std::size_t rows, int most_blocks) : read_(static_cast<std::size_t>(most_blocks) * boxes) {
+    cudaDeviceProp properties{};
+    if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) std::puts("no GPU"), std::exit(1);
+    std::printf("%s\n", properties.name);
+    scratch_.allocate(properties);
+    cudaMalloc(&data_, rows * 128);
+    cudaMemset(data_, 0, rows * 128);
+    cudaMalloc(&cycles_, sizeof(long long) * read_.size());
+  }
+
+  const void* data() const { return data_; }
+
+  /// Launches a kernel 52 times, each after a flush, with the place to which block b writes the cycles of box i: [b * boxes + i].
+  /// Returns the medians of the blocks and of the launches but the first, which fetches the code. Ends the program on an error.
+  template <class Launch>
+  std::array<double, boxes> medians(int blocks, const Launch& launch) {
+    std::array<std::vector<long long>, boxes> found;
+    for (int run = 0; run < 52; ++run) {
+      scratch_.flush();
+      launch(cycles_);
+      const cudaError_t code = cudaMemcpy(read_.data(), cycles_, sizeof(long long) * read_.size(), cudaMemcpyDeviceToHost);
+      if (code != cudaSuccess) std::puts(cudaGetErrorString(code)), std::exit(1);
+      for (std::size_t i = 0; i < boxes && run > 0; ++i) {
+        std::vector<long long> of_blocks;
+        for (int block = 0; block < blocks; ++block) of_blocks.push_back(read_[static_cast<std::size_t>(block) * boxes + i]);
+        found[i].push_back(static_cast<long long>(median_of(of_blocks)));
+      }
+    }
+    std::array<double, boxes> out;
+    std::ranges::transform(found, out.begin(), median_of);
+    return out;
+  }
+
+ private:
+  FlushScratch scratch_;
+  unsigned char* data_ = nullptr;
+  long long* cycles_ = nullptr;
+  std::vector<long long> read_;
+};
 
 }  // namespace tilescope

@@ -9,18 +9,14 @@
 // the blocks. Each launch follows a flush of the L2, so that the maps lie where the front end of the GPU puts them.
 #include <cuda_runtime.h>
 
-#include <array>
 #include <cstdint>
 #include <cstdio>
-#include <vector>
 
 #include "kernels/lab/boxes.cuh"
-#include "kernels/lab/cold_start.cuh"
 
 namespace {
 
 namespace device = tilescope::device;
-using tilescope::median_of;
 
 constexpr int box_rows = 64, box_bytes = box_rows * 128, most_blocks = 132, rows_of_data = most_blocks * 2 * box_rows, boxes = 5;
 constexpr long long head_start = 4000;  // cycles in which a prefetched map arrives
@@ -52,35 +48,15 @@ __global__ void boxes_kernel(const __grid_constant__ CUtensorMap first, const __
 }  // namespace
 
 int main() {
-  cudaDeviceProp properties{};
-  if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return std::puts("no GPU"), 1;
-  std::printf("%s\n", properties.name);
-  FlushScratch scratch;
-  scratch.allocate(properties);
-  unsigned char* data = nullptr;
-  long long* cycles = nullptr;
-  cudaMalloc(&data, std::size_t{rows_of_data} * 128);
-  cudaMemset(data, 0, std::size_t{rows_of_data} * 128);
-  cudaMalloc(&cycles, sizeof(long long) * most_blocks * boxes);
-  const CUtensorMap first = tilescope::map_of_rows(data, rows_of_data, box_rows, 1), second = first;
+  tilescope::ColdBoxes<boxes> cold(rows_of_data, most_blocks);
+  const CUtensorMap first = tilescope::map_of_rows(cold.data(), rows_of_data, box_rows, 1), second = first;
   std::puts("blocks  maps        cold map, cold lines   known map, cold lines   known map, L2   other map, L2   known map, L2");
   for (bool prefetches : {false, true})
     for (int blocks : {1, 33, most_blocks}) {
-      std::array<std::vector<long long>, boxes> found;
-      for (int run = 0; run < 52; ++run) {
-        scratch.flush();
-        boxes_kernel<<<blocks, 32, box_bytes>>>(first, second, prefetches, cycles);
-        std::array<long long, most_blocks * boxes> read;
-        if (const cudaError_t code = cudaMemcpy(read.data(), cycles, sizeof read, cudaMemcpyDeviceToHost); code != cudaSuccess)
-          return std::puts(cudaGetErrorString(code)), 1;
-        for (int i = 0; i < boxes && run > 0; ++i) {  // the first launch fetches the code
-          std::vector<long long> of_blocks;
-          for (int block = 0; block < blocks; ++block) of_blocks.push_back(read[static_cast<std::size_t>(block * boxes + i)]);
-          found[static_cast<std::size_t>(i)].push_back(static_cast<long long>(median_of(of_blocks)));
-        }
-      }
-      std::printf("%6d  %-10s %21.0f %23.0f %15.0f %15.0f %15.0f\n", blocks, prefetches ? "prefetched" : "not", median_of(found[0]),
-                  median_of(found[1]), median_of(found[2]), median_of(found[3]), median_of(found[4]));
+      const auto found = cold.medians(
+          blocks, [&](long long* cycles) { boxes_kernel<<<blocks, 32, box_bytes>>>(first, second, prefetches, cycles); });
+      std::printf("%6d  %-10s %21.0f %23.0f %15.0f %15.0f %15.0f\n", blocks, prefetches ? "prefetched" : "not", found[0], found[1],
+                  found[2], found[3], found[4]);
     }
   return 0;
 }

@@ -9,18 +9,14 @@
 // Each launch follows a flush of the L2. A prefetched map is there before the first request.
 #include <cuda_runtime.h>
 
-#include <array>
 #include <cstdint>
 #include <cstdio>
-#include <vector>
 
 #include "kernels/lab/boxes.cuh"
-#include "kernels/lab/cold_start.cuh"
 
 namespace {
 
 namespace device = tilescope::device;
-using tilescope::median_of;
 
 constexpr int box_rows = 64, box_bytes = box_rows * 128, most_blocks = 132, boxes = 8,
               rows_of_data = most_blocks * boxes * box_rows;
@@ -52,36 +48,16 @@ __global__ void queue_kernel(const __grid_constant__ CUtensorMap map, bool prefe
 }  // namespace
 
 int main() {
-  cudaDeviceProp properties{};
-  if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return std::puts("no GPU"), 1;
-  std::printf("%s\n", properties.name);
-  FlushScratch scratch;
-  scratch.allocate(properties);
-  unsigned char* data = nullptr;
-  long long* cycles = nullptr;
-  cudaMalloc(&data, std::size_t{rows_of_data} * 128);
-  cudaMemset(data, 0, std::size_t{rows_of_data} * 128);
-  cudaMalloc(&cycles, sizeof(long long) * most_blocks * boxes);
-  const CUtensorMap map = tilescope::map_of_rows(data, rows_of_data, box_rows, 1);
+  tilescope::ColdBoxes<boxes> cold(rows_of_data, most_blocks);
+  const CUtensorMap map = tilescope::map_of_rows(cold.data(), rows_of_data, box_rows, 1);
   cudaFuncSetAttribute(queue_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, boxes * box_bytes);
   std::puts("blocks  map         landing of box 1 to 8");
   for (bool prefetches : {false, true})
     for (int blocks : {1, 8, 33, most_blocks}) {
-      std::array<std::vector<long long>, boxes> found;
-      for (int run = 0; run < 52; ++run) {
-        scratch.flush();
-        queue_kernel<<<blocks, 32, boxes * box_bytes>>>(map, prefetches, cycles);
-        std::array<long long, most_blocks * boxes> read;
-        if (const cudaError_t code = cudaMemcpy(read.data(), cycles, sizeof read, cudaMemcpyDeviceToHost); code != cudaSuccess)
-          return std::puts(cudaGetErrorString(code)), 1;
-        for (int i = 0; i < boxes && run > 0; ++i) {  // the first launch fetches the code
-          std::vector<long long> of_blocks;
-          for (int block = 0; block < blocks; ++block) of_blocks.push_back(read[static_cast<std::size_t>(block * boxes + i)]);
-          found[static_cast<std::size_t>(i)].push_back(static_cast<long long>(median_of(of_blocks)));
-        }
-      }
       std::printf("%6d  %-10s", blocks, prefetches ? "prefetched" : "not");
-      for (const std::vector<long long>& box : found) std::printf(" %6.0f", median_of(box));
+      for (const double box : cold.medians(
+               blocks, [&](long long* cycles) { queue_kernel<<<blocks, 32, boxes * box_bytes>>>(map, prefetches, cycles); }))
+        std::printf(" %6.0f", box);
       std::puts("");
     }
   return 0;

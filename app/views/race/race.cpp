@@ -348,15 +348,9 @@ const std::string& words_that_fit(const ImFont* font, ImVec2 room, const std::ve
 /// Divides the verdict's line. HBM has the longest words, and maybe two figures; time has the shortest. In little room all figures
 /// have the same.
 std::array<CellSpan, 3> verdict_columns(float begin, float end, bool two_of_hbm, bool narrow) {
-  const float figures = two_of_hbm ? 4 : 3;
-  const float first = begin + (narrow       ? (figures - 2) / figures
-                               : two_of_hbm ? 0.52F
-                                            : 0.44F) *
-                                  (end - begin),
-              second = begin + (narrow       ? (figures - 1) / figures
-                                : two_of_hbm ? 0.77F
-                                             : 0.74F) *
-                                   (end - begin);
+  std::pair shares = two_of_hbm ? std::pair{0.52F, 0.77F} : std::pair{0.44F, 0.74F};
+  if (narrow) shares = two_of_hbm ? std::pair{2 / 4.0F, 3 / 4.0F} : std::pair{1 / 3.0F, 2 / 3.0F};
+  const float first = begin + shares.first * (end - begin), second = begin + shares.second * (end - begin);
   return {{{begin, first}, {first, second}, {second, end}}};
 }
 

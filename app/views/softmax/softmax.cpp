@@ -135,8 +135,7 @@ float dash_thickness(const Theme& theme) {
 }
 
 /// Draws the value of one key in its bar, or above a low one, in the largest font that is no wider than the bar. It stays in
-/// `area`, where all bars are: a caption stands above.
-/// Below the dashed line of a maximum that is the bar's own, which would strike it through.
+/// `area`, where all bars are: a caption stands above. In the bar it stands below the dashed line of m, which may be at its top.
 void draw_bar_value(ImDrawList* list, const Theme& theme, const Rect& area, const Rect& bar, float value, ImU32 color, bool solid) {
   const std::string text = format_value(value);
   ImFont* font = nullptr;
