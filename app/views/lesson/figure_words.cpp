@@ -234,7 +234,7 @@ const char* unit_label(FigureUnit unit) {
     case FigureUnit::flops:
       return "FLOP";
     case FigureUnit::times:
-      return "×";
+      return tr("times");  // a "×" beside a field looks like a button that closes
     case FigureUnit::percent:
       return "%";
     case FigureUnit::number:

@@ -17,10 +17,6 @@ namespace tilescope {
 
 namespace {
 
-std::string error_text(double difference) {
-  return difference == 0 ? std::string("0") : fmt::format("{:.1e}", difference);
-}
-
 /// One of the three pictures.
 struct Picture {
   std::string title, shorter;
@@ -76,7 +72,7 @@ std::vector<std::string> exactness_sentences(const Exactness& exact, const std::
     finding = say(tr("Same answer, 1/{} of the HBM bytes."), format_times(factor));
   else
     finding = say(tr("Same answer, {}× the HBM bytes."), format_times(factor));
-  const std::string a = error_text(exact.first_error), b = error_text(exact.second_error);
+  const std::string a = format_value(exact.first_error), b = format_value(exact.second_error);
   return {finding + " " + say(tr("Largest difference from float64: {} {}, {} {}."), first, a, second, b),
           finding + " " + say(tr("From float64: {} and {}."), a, b), finding};
 }
@@ -124,7 +120,7 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
   } else {  // the finding, and how far both are from float64 below it
     draw_text(list, theme.ui_small, line, color, sentences.back(), Align::center);
     line = {{line.min.x, line.max.y}, {line.max.x, line.max.y + metrics.small_line}};
-    const std::string a = error_text(exact.first_error), b = error_text(exact.second_error);
+    const std::string a = format_value(exact.first_error), b = format_value(exact.second_error);
     const std::string errors =
         first_that_fits(theme.ui_small, line.width(),
                         {say(tr("From float64: {} {}, {} {}."), short_algorithm_title(*view.lanes.front().simulation->info), a,
@@ -138,8 +134,8 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
   const auto short_title = [&](const Lane& lane) { return say(tr("O: {}"), short_algorithm_title(*lane.simulation->info)); };
   const std::array pictures = {Picture{say(tr("O: {}"), first), short_title(view.lanes.front()), &exact.first},
                                Picture{say(tr("O: {}"), second), short_title(view.lanes.back()), &exact.second},
-                               Picture{say(tr("Difference, at most {}"), error_text(exact.between)),
-                                       say(tr("± {}"), error_text(exact.between)), &exact.first, &exact.second}};
+                               Picture{say(tr("Difference, at most {}"), format_value(exact.between)),
+                                       say(tr("± {}"), format_value(exact.between)), &exact.first, &exact.second}};
   for (std::size_t i = 0; i < pictures.size(); ++i) {
     const CellSpan x = cell_span(line.min.x, line.max.x + metrics.gap, static_cast<int>(pictures.size()), static_cast<int>(i));
     const Rect title = {{x.begin, line.max.y}, {x.end - metrics.gap, line.max.y + metrics.small_line}};

@@ -150,7 +150,7 @@ void draw_no_rivals(const Theme& theme, const NoRivals& none, float row_height) 
   draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {at, {at.x + width, at.y + row_height}}, theme.text_faint, none.brief);
 }
 
-/// How the theory's count grows, and what it is here: "Theory, both ways: 4.57 × N²d²/M elements".
+/// How the theory's count grows, and what it is here: "Theory, both ways: 4.57 × N²d²/M + O(Nd) elements".
 void find_theory(TrafficState& state, const Simulation& simulation) {
   const AttentionProblem& problem = simulation.program->problem();
   const bool holds = state.form && order_holds(state.form->order, problem, simulation.request.gpu);
@@ -169,9 +169,9 @@ void find_theory(TrafficState& state, const Simulation& simulation) {
       add_line(state.theory_details, say(tr("{} holds for d ≤ M ≤ N·d only"), count.order));
       continue;
     }
-    state.theory = say(tr("Theory, both ways: {} × {} elements"), format_value(count.leading_constant), count.leading);
+    state.theory = say(tr("Theory, both ways: {} × {} + O(Nd) elements"), format_value(count.leading_constant), count.leading);
     add_line(state.theory_details, say(tr("As an order, without the factor: {}"), count.order));
-    add_line(state.theory_details, tr("Read and written together, without the term of Nd"));
+    add_line(state.theory_details, tr("Read and written together"));
     if (!count.constant_formula.empty()) add_line(state.theory_details, say(tr("the constant is {}"), count.constant_formula));
     add_line(state.theory_details, say(tr("{} FLOP per byte"), format_value(count.intensity)));
   }

@@ -65,6 +65,11 @@ TEST_CASE("verdict words: a share is off by percentage points, other figures by 
   CHECK(verdict_words(100, 100, true, FigureUnit::number, 0.1) == "Exactly right.");
 }
 
+TEST_CASE("lesson: beside the field of a ratio stands a word, for a cross there looks like a button that closes") {
+  CHECK(std::string(unit_label(FigureUnit::times)) == "times");
+  CHECK(typed_quantity(std::string("4 ") + unit_label(FigureUnit::times), FigureUnit::times) == 4);
+}
+
 TEST_CASE("lesson: a number may be typed as a fraction, and with its unit") {
   CHECK(typed_quantity("1/4", FigureUnit::number) == 0.25);
   CHECK(typed_quantity("+3 / 2", FigureUnit::number) == std::nullopt);

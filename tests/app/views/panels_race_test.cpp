@@ -8,6 +8,7 @@
 #include "app/model/run_data/exactness.h"
 #include "app/ui/text_record.h"
 #include "app/views/chrome.h"
+#include "app/views/lesson/figure_words.h"
 #include "app/views/race/race_exactness.h"
 #include "app/views/race/race_reason.h"
 #include "sim/analysis/format.h"
@@ -132,6 +133,15 @@ TEST_CASE("exactness: both algorithms are within rounding of float64, and the se
   CHECK(exact->first_hbm_bytes == hbm(*standard));
   CHECK(exact->second_hbm_bytes == hbm(*flash));
   CHECK(exactness_sentences(*exact, "a", "b").front().starts_with("Same answer, 1/"));
+}
+
+TEST_CASE("exactness: an error is the text that a lesson has of it") {
+  const GpuSpec toy = *load_gpu("toy");
+  const auto exact = compare_outputs(*of_rows("standard", toy), *of_rows("flash2", toy), InputSource{});
+  REQUIRE(exact);
+  const std::string first = figure_words(exact->first_error, FigureUnit::number),
+                    second = figure_words(exact->second_error, FigureUnit::number);
+  CHECK(contains(exactness_sentences(*exact, "a", "b"), fmt::format("a {}, b {}.", first, second)));
 }
 
 TEST_CASE("exactness: an output that differs by more than rounding is not called the same answer") {

@@ -271,6 +271,17 @@ TEST_CASE("traffic: rows of partial sectors have no closed form, and the panel s
   CHECK(no_rivals(walked("matmul_tiled", problem, toy_gpu()), LinkChoice::l2_to_sm).brief.empty());
 }
 
+TEST_CASE("traffic: the theory names the term of N·d, which its factor leaves out") {
+  Session::Start start = opening_start();
+  start.request.algorithm = "standard";
+  start.request.problem.seq_q = start.request.problem.seq_kv = 256;
+  Opened opened(std::move(start));
+  PanelScreen screen({700, 600});
+  const std::string text = screen.text(View{opened.view(), nullptr}, draw_traffic_panel);
+  CAPTURE(text);
+  CHECK(text.find("× N² + O(Nd) elements") != std::string::npos);
+}
+
 TEST_CASE("traffic: the segments of a rival's bar are its bytes; only standard attention has S and P") {
   const auto part = [](const Rival& rival, Tensor tensor) {
     std::int64_t bytes = 0;
