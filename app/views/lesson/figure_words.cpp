@@ -80,7 +80,7 @@ std::string figure_words(double value, FigureUnit unit) {
     case FigureUnit::flops:
       return format_short(value, "FLOP");
     case FigureUnit::times:
-      return format_times(value) + "×";
+      return say(tr("{}×"), format_times(value));
     case FigureUnit::percent:
       return format_percent(value);
     case FigureUnit::number:

@@ -10,6 +10,7 @@
 #include "app/model/lessons/lesson_runs.h"
 #include "app/model/measurements/measurements.h"
 #include "app/model/state/deck.h"
+#include "app/ui/language.h"
 #include "app/ui/text_record.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/lesson_menu.h"
@@ -68,6 +69,16 @@ TEST_CASE("verdict words: a share is off by percentage points, other figures by 
 TEST_CASE("lesson: beside the field of a ratio stands a word, for a cross there looks like a button that closes") {
   CHECK(std::string(unit_label(FigureUnit::times)) == "times");
   CHECK(typed_quantity(std::string("4 ") + unit_label(FigureUnit::times), FigureUnit::times) == 4);
+}
+
+TEST_CASE("lesson: Korean reads a ratio with its own word") {
+  CHECK(figure_words(8, FigureUnit::times) == "8.0×");
+  const auto korean = load_language("ko");
+  REQUIRE(korean);
+  use_language(*korean);
+  CHECK(figure_words(8, FigureUnit::times) == "8.0배");
+  CHECK(std::string(unit_label(FigureUnit::times)) == "배");
+  use_language(nullptr);
 }
 
 TEST_CASE("lesson: a number may be typed as a fraction, and with its unit") {
