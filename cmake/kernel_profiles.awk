@@ -13,7 +13,7 @@ function fail(text) {
 # The fields of each row, in the order of the struct.
 BEGIN {
   row_type["build"] = "KernelBuild"
-  fields["build"] = "launch dtype head_dim causal threads registers setmaxnreg_dec setmaxnreg_inc static_shared_bytes local_bytes spill_store_bytes spill_load_bytes instructions stall_cycles"
+  fields["build"] = "launch dtype head_dim causal threads registers setmaxnreg_dec setmaxnreg_inc static_shared_bytes local_bytes spill_store_bytes spill_load_bytes instructions stall_cycles setup_instructions setup_divisions"
   row_type["reading"] = "LaunchReading"
   fields["reading"] = "launch dtype head_dim dependent_share setup_instructions setup_round_trips multiply_add_instructions"
   row_type["overhead"] = "OverheadReading"

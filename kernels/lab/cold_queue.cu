@@ -5,8 +5,9 @@
 //   kernels/common/hopper_plan.cu problem.o
 //   ./cold_queue
 //
-// Eight boxes of 8 KiB of one map. Cycles from the first request to the landing of each, medians of 51 launches and of the blocks.
-// Each launch follows a flush of the L2. A prefetched map is there before the first request.
+// Up to 24 boxes of 8 KiB of one map, which is there before the first request if it is prefetched. They lie side by side by block
+// (192 KiB each), or by turn: the first boxes of all blocks, then the second ones. Cycles from the first request to the landing of
+// each, medians of 51 launches and of the blocks. Each launch follows a flush of the L2.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -18,11 +19,11 @@ namespace {
 
 namespace device = tilescope::device;
 
-constexpr int box_rows = 64, box_bytes = box_rows * 128, most_blocks = 132, boxes = 8,
+constexpr int box_rows = 64, box_bytes = box_rows * 128, most_blocks = 132, boxes = 24,
               rows_of_data = most_blocks * boxes * box_rows;
 constexpr long long head_start = 4000;  // cycles in which a prefetched map arrives
 
-__global__ void queue_kernel(const __grid_constant__ CUtensorMap map, bool prefetches, long long* cycles) {
+__global__ void queue_kernel(const __grid_constant__ CUtensorMap map, bool prefetches, bool by_turn, int asked, long long* cycles) {
   extern __shared__ __align__(1024) unsigned char landed[];
   __shared__ std::uint64_t barriers[boxes];
   if (threadIdx.x != 0) return;
@@ -31,15 +32,15 @@ __global__ void queue_kernel(const __grid_constant__ CUtensorMap map, bool prefe
   if (prefetches) device::prefetch_map(&map);
   const long long begin = cycle_counter();
   while (cycle_counter() - begin < head_start) {}
-  const int row = static_cast<int>(blockIdx.x) * boxes * box_rows;
+  const int place = static_cast<int>(by_turn ? blockIdx.x : blockIdx.x * boxes), step = static_cast<int>(by_turn ? gridDim.x : 1);
   const long long start = cycle_counter();
 #pragma unroll 1
-  for (int i = 0; i < boxes; ++i) {
+  for (int i = 0; i < asked; ++i) {
     device::barrier_arrive_expecting(full + i * 8, box_bytes);
-    device::load_box(tiles + i * box_bytes, &map, full + i * 8, row + i * box_rows, 0);
+    device::load_box(tiles + i * box_bytes, &map, full + i * 8, (place + i * step) * box_rows, 0);
   }
 #pragma unroll 1
-  for (int i = 0; i < boxes; ++i) {
+  for (int i = 0; i < asked; ++i) {
     device::barrier_wait(full + i * 8, 0);
     cycles[blockIdx.x * boxes + i] = cycle_counter() - start;
   }
@@ -51,14 +52,17 @@ int main() {
   tilescope::ColdBoxes<boxes> cold(rows_of_data, most_blocks);
   const CUtensorMap map = tilescope::map_of_rows(cold.data(), rows_of_data, box_rows, 1);
   cudaFuncSetAttribute(queue_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, boxes * box_bytes);
-  std::puts("blocks  map         landing of box 1 to 8");
-  for (bool prefetches : {false, true})
-    for (int blocks : {1, 8, 33, most_blocks}) {
-      std::printf("%6d  %-10s", blocks, prefetches ? "prefetched" : "not");
-      for (const double box : cold.medians(
-               blocks, [&](long long* cycles) { queue_kernel<<<blocks, 32, boxes * box_bytes>>>(map, prefetches, cycles); }))
-        std::printf(" %6.0f", box);
-      std::puts("");
-    }
+  std::puts("blocks  map         boxes lie  landing of box 1 to 24");
+  for (const bool by_turn : {false, true})
+    for (const bool prefetches : {false, true})
+      for (const int blocks : {1, 8, 33, most_blocks})
+        for (const int asked : {1, 2, 4, 8, 16, 24}) {
+          std::printf("%6d  %-10s  %-9s", blocks, prefetches ? "prefetched" : "not", by_turn ? "by turn" : "by block");
+          const std::array<double, boxes> landing = cold.medians(blocks, [&](long long* cycles) {
+            queue_kernel<<<blocks, 32, boxes * box_bytes>>>(map, prefetches, by_turn, asked, cycles);
+          });
+          for (int i = 0; i < asked; ++i) std::printf(" %6.0f", landing[static_cast<std::size_t>(i)]);
+          std::puts("");
+        }
   return 0;
 }

@@ -38,14 +38,14 @@ GpuSpec without_limit(GpuSpec gpu, Bound bound) {
       break;
     case Bound::latency:
       gpu.l2_latency_cycles = gpu.l2_far_latency_cycles = gpu.hbm_latency_cycles = 0;
-      gpu.hbm_tile_latency_cycles = gpu.hbm_write_wait_cycles = 0;
+      gpu.hbm_tile_latency_cycles = gpu.hbm_write_wait_cycles = gpu.hbm_reorder_cycles = 0;
       gpu.sm_dependent_cycles = gpu.sm_product_latency_cycles = gpu.sm_shared_latency_cycles = 0;
       gpu.sm_barrier_cycles = gpu.sm_block_start_cycles = 0;
       gpu.sm_wgmma_issue_cycles = gpu.sm_wgmma_latency_cycles = 0;
       gpu.sm_mbarrier_cycles = gpu.sm_mbarrier_wait_cycles = gpu.sm_named_barrier_cycles = 0;
-      gpu.sm_box_issue_cycles = gpu.sm_box_latency_cycles = 0;
+      gpu.sm_register_move_cycles = gpu.sm_box_issue_cycles = gpu.sm_box_latency_cycles = 0;
       gpu.launch_first_ns = gpu.launch_overhead_ns = gpu.launch_interval_ns = 0;
-      gpu.launch_fetch_cycles = gpu.launch_block_cycles = 0;
+      gpu.launch_fetch_cycles = gpu.launch_map_cycles = gpu.launch_block_cycles = 0;
       break;
   }
   return gpu;

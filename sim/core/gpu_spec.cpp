@@ -74,6 +74,8 @@ constexpr std::array key_rows = {
             "Cost of a wait for an mbarrier whose phase is already over, in cycles."},
     SpecKey{"sm.named_barrier_cycles", &GpuSpec::sm_named_barrier_cycles, 0, 1e6, false,
             "Time from an arrival at a named barrier to the first instruction of a group that waits for it, in cycles."},
+    SpecKey{"sm.register_move_cycles", &GpuSpec::sm_register_move_cycles, 0, 1e6, false,
+            "Time in which a group of warps gives registers to others of its block, or gets them, in cycles."},
     SpecKey{"sm.box_issue_cycles", &GpuSpec::sm_box_issue_cycles, 0, 1e6, false,
             "Time between two boxes that one thread requests from TMA, in cycles."},
     SpecKey{"sm.box_latency_cycles", &GpuSpec::sm_box_latency_cycles, 0, 1e6, false,
@@ -152,6 +154,8 @@ constexpr std::array key_rows = {
     SpecKey{
         "hbm.write_wait_cycles", &GpuSpec::hbm_write_wait_cycles, 0, 1e6, false,
         "Extra latency of a 2 KiB read while HBM only writes, in cycles; the model scales it by the write share of HBM's time."},
+    SpecKey{"hbm.reorder_cycles", &GpuSpec::hbm_reorder_cycles, 0, 1e6, false,
+            "By how much of what is asked for later HBM may delay a copy that waits for it, in cycles; 0: it serves in order."},
     SpecKey{"link.bytes_per_second", &GpuSpec::link_bytes_per_second, 0, 1e16, false,
             "Bandwidth of the link to another device, one direction, in bytes a second; 0 for no link.", true},
     SpecKey{"link.latency_cycles", &GpuSpec::link_latency_cycles, 0, 1e6, false,
@@ -164,6 +168,8 @@ constexpr std::array key_rows = {
             "Time between two events around an empty kernel, in nanoseconds."},
     SpecKey{"launch.fetch_cycles", &GpuSpec::launch_fetch_cycles, 0, 1e6, false,
             "Time that an SM's first blocks wait for the code and parameters of the launch, in cycles."},
+    SpecKey{"launch.map_cycles", &GpuSpec::launch_map_cycles, 0, 1e6, false,
+            "Time that TMA needs on an SM to read the tensor map of the launch's first box, in cycles."},
     SpecKey{"launch.block_cycles", &GpuSpec::launch_block_cycles, 0, 1e6, false,
             "Time from one block launch to the next anywhere on the GPU, in cycles."},
 };

@@ -70,6 +70,7 @@ struct GpuSpec {
   // a call that computes the sines of one, two or four scores, for a warp alone on its scheduler
   double sm_sine_call_cycles = 0, sm_two_sines_call_cycles = 0, sm_four_sines_call_cycles = 0;
   double sm_named_barrier_cycles = 0;    // from an arrival at a named barrier to the first instruction of a group that waits for it
+  double sm_register_move_cycles = 0;    // in which a group gives registers to others of its block, or gets them
   double sm_box_issue_cycles = 0;        // between two boxes that a thread asks TMA for
   double sm_box_latency_cycles = 0;      // of a small box from the L2, beyond the latency of the L2
   double sm_box_bytes_per_cycle = 0;     // rate at which TMA fetches a box from the L2; 0: sm_l2_bytes_per_cycle
@@ -108,12 +109,14 @@ struct GpuSpec {
   double hbm_latency_cycles = 0;       // of one line
   double hbm_tile_latency_cycles = 0;  // of the last line of a 16 KiB tile; below hbm_latency_cycles: as for one line
   double hbm_write_wait_cycles = 0;    // extra latency of a 2 KiB tile while HBM only writes
+  double hbm_reorder_cycles = 0;       // of what is asked for after a copy, HBM reads so much before it
   double link_bytes_per_second = 0;    // to another device, one direction; 0: there is no link
   double link_latency_cycles = 0;      // extra latency of a read over the link
   double launch_overhead_ns = 0;       // between dependent launches of one stream
   double launch_interval_ns = 0;       // between independent launches, at the host's fastest rate
   double launch_first_ns = 0;          // time between two events around an empty kernel
   double launch_fetch_cycles = 0;      // wait of an SM's first blocks for the launch's code and parameters
+  double launch_map_cycles = 0;        // and for the tensor map of its first box
   double launch_block_cycles = 0;      // between two block launches anywhere on the GPU
 
   /// In launch order. If empty, or if the sum is not sm_count (which --set may change), half of the SMs belong to each partition.

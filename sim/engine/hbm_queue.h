@@ -36,6 +36,8 @@ class HbmQueue {
     wrote_at_ = std::max(wrote_at_, cycle);
   }
 
+  /// Returns for how long all that was asked of HBM so far occupies it.
+  double asked_cycles() const { return busy_; }
   /// Returns the share of its recent time that HBM spent on write-backs. Under a burst of them it can exceed 1.
   double part_writing(double cycle) const {
     const double since = std::max(0.0, cycle - wrote_at_);

@@ -39,7 +39,8 @@ void IntervalWriter::write(const RunningSm& sm, const ResidentGroup& group, cons
                      chip_tile);
 }
 
-void IntervalWriter::load(const RunningSm& sm, ResidentGroup& group, std::uint32_t at, double time, const Transfer& transfer) {
+void IntervalWriter::load(const RunningSm& sm, ResidentGroup& group, std::uint32_t at, double ready, double time,
+                          const Transfer& transfer) {
   const ScheduledAccess& access = group.loads[at];
   const OpTiming& timing = builder_.timings()[access.op_class];
   // Where an earlier copy lands later, it is what the group waits for.
@@ -50,7 +51,7 @@ void IntervalWriter::load(const RunningSm& sm, ResidentGroup& group, std::uint32
   Interval interval;
   interval.start = time;
   interval.end = transfer.end;
-  interval.ready = at == 0 ? group.start : group.issued;
+  interval.ready = ready;
   interval.unit = Unit::copy;
   if (interval.start > interval.ready) {
     const bool has_token = group.tokens_of_loads != nullptr && group.tokens_of_loads[at].wait >= 0;

@@ -14,8 +14,9 @@ class IntervalWriter {
  public:
   IntervalWriter(const ScheduleBuilder& builder, Recorder& recorder) : builder_(builder), recorder_(recorder) {}
 
-  /// Writes load `at` of a group, which started at `time` and lands with `transfer`. Notes what limited it, for what waits for it.
-  void load(const RunningSm& sm, ResidentGroup& group, std::uint32_t at, double time, const Transfer& transfer);
+  /// Writes load `at` of a group, which could start at `ready`, started at `time` and lands with `transfer`. Notes what limited it,
+  /// for what waits for it.
+  void load(const RunningSm& sm, ResidentGroup& group, std::uint32_t at, double ready, double time, const Transfer& transfer);
   /// Writes the group's next operation, before it takes its pipes. `streams`: cycles in which the bytes of a store cross a link.
   void compute(const RunningSm& sm, const ResidentGroup& group, double start, double end, double streams = 0);
   /// Writes an asynchronous product that the tensor cores have done.

@@ -184,7 +184,11 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& access,
   if (!takes_repeated(sm, placed)) return load_anew(sm, cycle, placed);
   const RepeatedLoad again = load_again(sm, cycle);
   recorder_.operation(access.op_class, again.start, again.busy_end, again.end, again.streams);
-  return {.end = again.end, .streams = again.streams, .limit = limit_of(cycle, again.end, again.arrival, near_latency_)};
+  const double hbm_latency = builder_.op_class(access.op_class).hbm_latency;
+  return {.end = again.end,
+          .streams = again.streams,
+          .hbm_wait = again.arrival >= again.end ? std::max(0.0, again.arrival - hbm_latency - cycle) : 0,
+          .limit = limit_of(cycle, again.end, again.arrival, near_latency_)};
 }
 
 Transfer MemorySystem::load_anew(int sm, double cycle, const PlacedAccess& access) {
@@ -200,6 +204,7 @@ Transfer MemorySystem::load_anew(int sm, double cycle, const PlacedAccess& acces
   const L2Read read = read_l2(side, cycle, op, tile);
   if (read.unchanged && op.later_rounds == 0) note_hit(side, access, op, read);
   Transfer transfer = finish(cycle, port_end, read.served, read.hbm_end, read.latency);
+  if (read.hbm_end >= transfer.end) transfer.hbm_wait = std::max(0.0, read.hbm_end - op.hbm_latency - cycle);
   transfer.end += op.later_rounds * read.round_trip;
   transfer.hbm_bytes = read.hbm_bytes;
   transfer.streams = std::max(port_cycles, read.streams);

@@ -39,6 +39,7 @@ struct Transfer {
   double end = 0;                     // when it has landed
   double sent = 0;                    // of a store: when the L2 has taken all of it
   double streams = 0;                 // its last cycles, in which its bytes cross the slowest link on its way
+  double hbm_wait = 0;                // how long its bytes wait until HBM has read them, if that decides when it ends
   std::int64_t hbm_bytes = 0;         // bytes read from HBM for it
   WaitCause limit = WaitCause::data;  // what limited it: data (latency alone), l2_path or hbm (bandwidth)
 };
@@ -102,6 +103,8 @@ class MemorySystem {
   double port_out_busy_cycles() const { return port_out_busy_; }
   /// Returns the bytes that the L2 looked up for reads of SMs; 0 if it has no rate.
   double l2_looked_up_bytes() const { return l2_read_cycles_per_byte_ > 0 ? l2_read_busy_ / l2_read_cycles_per_byte_ : 0; }
+  /// Returns for how long all that was asked of HBM so far occupies it.
+  double hbm_asked_cycles() const { return hbm_.asked_cycles(); }
   /// Returns the work of HBM up to `cycle`, when only write-backs may still be queued.
   HbmUse hbm_use(double cycle) const { return hbm_.use(cycle); }
 

@@ -162,15 +162,23 @@ void OperationCosts::begin_launch(const KernelNeeds& needs) {
   needs_ = needs;
   group_needs_.assign(std::max<std::size_t>(1, needs.groups.size()), needs);
   for (std::size_t g = 0; g < needs.groups.size(); ++g) group_needs_[g].threads = warp_lanes * needs.groups[g].warps;
-  setup_ = {};
-  const double warps = static_cast<double>(needs.threads) / warp_lanes;
+  setups_.assign(group_needs_.size(), {});
   if (!models_instruction_latency() || gpu_.sm_issues_per_cycle <= 0) return;
-  setup_.work[static_cast<std::size_t>(Pipe::fp32)] = needs.setup_instructions * warps / gpu_.sm_issues_per_cycle;
+  std::ranges::transform(group_needs_, setups_.begin(), [&](const KernelNeeds& each) { return setup_timing(each); });
+  for (std::size_t g = 0; g < needs.groups.size(); ++g)
+    if (needs.groups[g].registers > 0) setups_[g].duration += gpu_.sm_register_move_cycles;
+}
+
+OpTiming OperationCosts::setup_timing(const KernelNeeds& needs) const {
+  OpTiming setup;
+  const double warps = static_cast<double>(needs.threads) / warp_lanes;
+  setup.work[static_cast<std::size_t>(Pipe::fp32)] = needs.setup_instructions * warps / gpu_.sm_issues_per_cycle;
   if (needs.has_products && needs.instruction == ProductInstruction::mma_sync && problem_.dtype != DataType::fp32)
-    setup_.work[static_cast<std::size_t>(Pipe::tensor)] =
+    setup.work[static_cast<std::size_t>(Pipe::tensor)] =
         needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_sub_partitions;
-  setup_.issued = static_cast<float>(needs.setup_instructions);
-  setup_.duration = needs.setup_instructions * instruction_cycles(needs) + needs.setup_round_trips * gpu_.sm_shared_latency_cycles;
+  setup.issued = static_cast<float>(needs.setup_instructions);
+  setup.duration = needs.setup_instructions * instruction_cycles(needs) + needs.setup_round_trips * gpu_.sm_shared_latency_cycles;
+  return setup;
 }
 
 /// Returns the latency from the last instruction of an operation to the first that can use its result.

@@ -143,8 +143,8 @@ class OperationCosts {
   /// Returns whether the GPU models instruction latencies. On GPUs for teaching it does not: an operation then costs only the work
   /// of its line in the listing.
   bool models_instruction_latency() const { return gpu_.sm_dependent_cycles > 0; }
-  /// Returns the cost of a block of this launch before its first operation.
-  const OpTiming& setup() const { return setup_; }
+  /// Returns the cost of a group of warps of a block of this launch before its first operation.
+  const OpTiming& setup(std::size_t group) const { return setups_[std::min(group, setups_.size() - 1)]; }
   /// Returns whether the launch's products are wgmma, which other instructions of the SM disturb.
   bool is_disturbed() const {
     return needs_.has_products && needs_.instruction == ProductInstruction::wgmma && models_instruction_latency();
@@ -160,6 +160,7 @@ class OperationCosts {
  private:
   void set_work(OpClass& c, const Operation& op, const BlockOperations& block) const;
   double instruction_cycles(const KernelNeeds& needs) const;
+  OpTiming setup_timing(const KernelNeeds& needs) const;
   double latency_of(const OpClass& c, const Operation& op, const BlockOperations& block) const;
   const KernelNeeds& needs_of(const Operation& op) const {
     return group_needs_[std::min<std::size_t>(op.group, group_needs_.size() - 1)];
@@ -180,7 +181,7 @@ class OperationCosts {
   double cycles_per_smem_byte_, cycles_per_port_byte_, cycles_per_store_byte_, cycles_per_added_byte_, cycles_per_copied_byte_;
   KernelNeeds needs_;
   std::vector<KernelNeeds> group_needs_ = std::vector<KernelNeeds>(1);  // with the threads of each group
-  OpTiming setup_;
+  std::vector<OpTiming> setups_ = std::vector<OpTiming>(1);             // of each group
 };
 
 }  // namespace tilescope

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/engine/issue_order.h"
+#include "sim/engine/memory_system.h"
 #include "sim/engine/product_queue.h"
 #include "sim/engine/resident_group.h"
 #include "sim/engine/schedule.h"
@@ -28,6 +29,17 @@ struct MemoryPipe {
   }
 };
 
+/// A copy that waits for its turn in HBM. It lands at `time`, or later by what HBM reads before it of what is asked for after it.
+struct WaitingCopy {
+  double time = 0;
+  double wait = 0;   // how long its bytes wait in HBM
+  double asked = 0;  // for how long all that had been asked of HBM by then occupies it
+  double ready = 0;  // when its group could ask for it
+  double start = 0;
+  std::uint32_t slot = 0, load = 0;
+  Transfer transfer;
+};
+
 struct RunningSm {
   int number = 0;
   std::array<double, no_pipe + 1> free{};  // when the port and each pipe is free, by number
@@ -36,7 +48,8 @@ struct RunningSm {
   IssueOrder issue_order;
   std::vector<ResidentGroup> groups;  // by slot; those of one block follow one another
   std::vector<ResidentBlock> blocks;  // a block, or a place for one
-  ResidentGroup* next = nullptr;      // the group with the SM's next event
+  std::vector<WaitingCopy> waiting;   // few
+  ResidentGroup* next = nullptr;      // the group with the SM's next event; null: a waiting copy
   int resident = 0;                   // blocks on the SM
   double occupied_since = 0;          // since when it has had any
   double occupied_cycles = 0;         // how long it had some before
@@ -52,6 +65,12 @@ struct RunningSm {
     for (const ResidentGroup& other : groups)
       if (&other != &group && other.compute_end > start) taken += other.issue_rate;
     return taken;
+  }
+  /// Returns when the first waiting copy would land.
+  double next_landing() const {
+    double first = IssueOrder::never;
+    for (const WaitingCopy& copy : waiting) first = std::min(first, copy.time);
+    return first;
   }
   /// Occupies the pipes for an operation that starts at `start`.
   void take_pipes(const OpTiming& timing, double start) {

@@ -126,14 +126,15 @@ void SmRunner::start_group(RunningSm& sm, ResidentGroup& group, double time, Wai
   if (group.focused) group.landed_by.resize(schedule.loads.size());
   group.start = time;
   group.start_cause = cause == WaitCause::none ? WaitCause::program_order : cause;
-  // The first blocks on an SM wait until the launch's code and parameters are fetched.
-  const double fetched = cause == WaitCause::launch ? gpu_.launch_fetch_cycles : 0;
+  // The first blocks on an SM wait until the launch's code and parameters are fetched, and the tensor map of its first box.
+  const double of_map = builder_.costs().needs().uses_tma ? gpu_.launch_map_cycles : 0;
+  const double fetched = cause == WaitCause::launch ? gpu_.launch_fetch_cycles + of_map : 0;
   const double begin = cause == WaitCause::none ? 0 : gpu_.sm_block_start_cycles + fetched;
   group.compute_end = group.issued = group.drained = time + begin;
   group.copied = 0;
   group.issue_rate = 0;
   if (group.op_count + group.load_count > 0 && cause != WaitCause::none) {
-    const OpTiming& setup = builder_.costs().setup();
+    const OpTiming& setup = builder_.costs().setup(group.number);
     sm.take_pipes(setup, time);
     const double longer = crowded(sm, group, setup, group.drained);
     note_issue_rate(group, setup.issued, setup.duration + longer);
@@ -150,8 +151,8 @@ template <bool plain>
 inline double SmRunner::run_operation(RunningSm& sm, ResidentGroup& group, const ScheduledOp* at, const OpTiming& timing,
                                       double start, double duration, double pipe_free) {
   const ScheduledOp op = *at;
-  // The oldest block does not wait for a younger one to leave the pipe. They share it, so the operation takes longer instead.
-  const double beside = std::min(std::max(0.0, pipe_free - start), duration);
+  // The oldest block does not wait for others to leave the pipe. They share it evenly, so the operation takes longer instead.
+  const double beside = std::min(std::max(0.0, pipe_free - start), duration * sharing_);
   double end = start + duration + beside;
   if (timing.product && group.sliced != 0) {
     end = std::max(end, group.sliced_end + timing.duration / group.slices);
@@ -201,7 +202,7 @@ inline void SmRunner::compute(RunningSm& sm, ResidentGroup& group, double start,
   double until = sm.issue_order.candidate(group.slot).load;
   // Continue while the next operation starts before the block's own next load and before the rival issues. Ties go to the older.
   std::uint64_t before_rival = order_of(time_of(rival)) + (sm.issue_order.order_key(group.slot) <= order_key_of(rival) ? 1 : 0);
-  if (!plain) before_rival = std::min(before_rival, order_of(sm.products.next_issued()));
+  if (!plain) before_rival = std::min({before_rival, order_of(sm.products.next_issued()), order_of(sm.next_landing())});
   const std::uint8_t* const awaited_pipe = sm.issue_order.is_oldest(group.slot) ? pipe_of_oldest_.data() : every_pipe.data();
   const ScheduledOp* next = group.ops + group.next_compute;
   const ScheduledOp* const end_of_ops = group.ops + group.op_count;
@@ -261,11 +262,35 @@ void SmRunner::land(RunningSm& sm, ResidentGroup& group, double time, std::uint3
   // The copy occupies the memory pipe of its SM. When exactly its lines land is not modelled; from now on is right on average.
   if (timing.smem_cycles > 0)
     transfer.end = std::max(transfer.end, sm.serve(sm.memory_pipe.copies_free, time, timing.smem_cycles) + gpu_.l2_latency_cycles);
-  if (group.focused) intervals_.load(sm, group, at, time, transfer);
+  const double ready = at == 0 ? group.start : group.issued;
   group.issued = time + (timing.asynchronous ? timing.duration : 0);
   group.drained = std::max(group.drained, transfer.end);
   note_landing(group, at, timing, transfer.end);
-  if (group.tokens_of_loads != nullptr) signal(sm, group, group.tokens_of_loads[at], transfer.end);
+  const TokenUse* const token = group.tokens_of_loads != nullptr ? &group.tokens_of_loads[at] : nullptr;
+  // HBM serves what waits in no strict order, so that what is asked for after a copy may come before it. How much that is will be
+  // known when its turn has come. Copies of one token land in order.
+  const auto is_before = [&](const WaitingCopy& copy) {
+    return sm.groups[copy.slot].block == group.block && sm.groups[copy.slot].tokens_of_loads[copy.load].signal == token->signal;
+  };
+  if (token != nullptr && token->signal >= 0 && gpu_.hbm_reorder_cycles > 0 &&
+      (transfer.hbm_wait > 0 || std::ranges::any_of(sm.waiting, is_before))) {
+    sm.waiting.push_back({transfer.end, transfer.hbm_wait, memory_.hbm_asked_cycles(), ready, time, group.slot, at, transfer});
+    return;
+  }
+  if (group.focused) intervals_.load(sm, group, at, ready, time, transfer);
+  if (token != nullptr) signal(sm, group, *token, transfer.end);
+}
+
+void SmRunner::land_waiting(RunningSm& sm) {
+  const auto first = std::ranges::min_element(sm.waiting, {}, &WaitingCopy::time);
+  WaitingCopy copy = *first;
+  sm.waiting.erase(first);
+  ResidentGroup& group = sm.groups[copy.slot];
+  const double asked_after = memory_.hbm_asked_cycles() - copy.asked;
+  copy.transfer.end = copy.time + std::min({asked_after, copy.wait, gpu_.hbm_reorder_cycles});
+  group.drained = std::max(group.drained, copy.transfer.end);
+  if (group.focused) intervals_.load(sm, group, copy.load, copy.ready, copy.start, copy.transfer);
+  signal(sm, group, group.tokens_of_loads[copy.load], copy.transfer.end);
 }
 
 void SmRunner::end_issue(RunningSm& sm) {
@@ -348,6 +373,7 @@ void SmRunner::finish(RunningSm& sm, ResidentGroup& group, double time) {
     return;
   }
   recorder_.end_run(group.run, time);
+  std::erase_if(sm.waiting, [&](const WaitingCopy& copy) { return sm.groups[copy.slot].block == &block; });  // nobody waited for it
   if (--sm.resident == 0) sm.occupied_cycles += time - sm.occupied_since;
   latest_end_ = std::max(latest_end_, time);
   ++finished_;
@@ -364,9 +390,14 @@ void SmRunner::finish(RunningSm& sm, ResidentGroup& group, double time) {
 double SmRunner::run_ahead(RunningSm& sm) {
   for (;;) {
     const IssueOrder::Choice choice = sm.issue_order.next(sm.free);
-    if (!sm.products.empty() && sm.products.next_issued() <= choice.time) {
+    const double landing = sm.next_landing();
+    if (!sm.products.empty() && sm.products.next_issued() <= std::min(choice.time, landing)) {
       end_issue(sm);
       continue;
+    }
+    if (landing <= choice.time && landing != never) {
+      sm.next = nullptr;
+      return landing;
     }
     ResidentGroup& group = sm.groups[choice.slot];
     if (choice.load_first && group.next != Next::nothing) group.next = Next::load;
@@ -391,6 +422,10 @@ double SmRunner::part_done() const {
 }
 
 bool SmRunner::process_event(RunningSm& sm, double time) {
+  if (sm.next == nullptr) {
+    land_waiting(sm);
+    return false;
+  }
   ResidentGroup& group = *sm.next;
   const bool loads = group.next == Next::load;
   if (loads)
@@ -422,6 +457,7 @@ void SmRunner::begin_launch(int launch, int blocks_per_sm, double start, std::in
     sms_[number].number = static_cast<int>(number);
     reset(sms_[number], static_cast<std::size_t>(blocks_per_sm) * places, spec.persistent);
   }
+  sharing_ = static_cast<double>(std::max<std::int64_t>(1, spec.needs.computing_groups() - 1));
   are_crowded_ = static_cast<std::size_t>(blocks_per_sm) * builder_.costs().group_count() > 1;
   are_disturbed_ = builder_.costs().is_disturbed();
   for (std::size_t block = 0; block < static_cast<std::size_t>(blocks_per_sm) && queue_.left() > 0; ++block)
@@ -434,6 +470,7 @@ void SmRunner::reset(RunningSm& sm, std::size_t places, bool persistent) const {
   sm.groups.resize(places * groups);
   sm.issue_order.reset(sm.groups.size());
   sm.products.clear();
+  sm.waiting.clear();
   sm.next = nullptr;
   sm.resident = 0;
   sm.occupied_cycles = 0;

@@ -102,6 +102,8 @@ class SmRunner {
   void issue_product(RunningSm& sm, ResidentGroup& group, const ScheduledOp* at, const OpTiming& timing, double start,
                      double duration);
   void load(RunningSm& sm, ResidentGroup& group, double time);
+  /// Lands the waiting copy that comes first.
+  void land_waiting(RunningSm& sm);
   void store(RunningSm& sm, ResidentGroup& group, double time);
   void finish(RunningSm& sm, ResidentGroup& group, double time);
   /// Lets the group that has issued its product next go on.
@@ -139,6 +141,7 @@ class SmRunner {
   std::int64_t finished_ = 0;
   double latest_end_ = 0;
   std::vector<double> warps_a_scheduler_;  // of each group of a block
+  double sharing_ = 1;                     // how many others share a pipe with a group of the oldest block: as old, or one younger
   bool are_crowded_ = false;               // several groups share an SM
   bool are_disturbed_ = false;             // by products; see beside_products.h
 };

@@ -130,7 +130,7 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   const HopperRung& rung = hopper_rung(id);
   const int groups = hopper_groups(rung, problem);
   const KernelBuild& build = hopper_profile(rung).build("attention", problem);
-  // The code before the first load and the stalls were read in flash2, where they are alike.
+  // The stalls were read in flash2, where they are alike.
   KernelNeeds needs = compiled_needs(build, kernel_profile("flash2").reading("attention", problem));
   needs.instruction = ProductInstruction::wgmma;
   needs.uses_tma = true;

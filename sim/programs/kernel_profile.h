@@ -49,6 +49,8 @@ struct KernelBuild {
   int spill_store_bytes = 0, spill_load_bytes = 0;
   int instructions = 0;  // in the code
   int stall_cycles = 0;  // sum of the stall counts that the compiler encoded in them
+  // Of a warp before its first load, and the divisions among them; 0: not counted, as in kernels that ask TMA for nothing.
+  int setup_instructions = 0, setup_divisions = 0;
 };
 
 /// Properties of a launch that were read by hand from its SASS; the names are those of KernelNeeds.

@@ -8,8 +8,10 @@ KernelNeeds compiled_needs(const KernelBuild& build, const LaunchReading& readin
   needs.threads = build.threads;
   needs.registers_per_thread = build.registers;
   needs.dependent_share = reading.dependent_share;
-  needs.setup_instructions = reading.setup_instructions;
-  needs.setup_round_trips = reading.setup_round_trips;
+  constexpr int division_round_trips = 2;  // to a float, its reciprocal and back wait as long as two round trips to shared memory
+  const bool is_counted = build.setup_instructions > 0;
+  needs.setup_instructions = is_counted ? build.setup_instructions : reading.setup_instructions;
+  needs.setup_round_trips = is_counted ? division_round_trips * build.setup_divisions : reading.setup_round_trips;
   needs.multiply_add_instructions = reading.multiply_add_instructions;
   return needs;
 }

@@ -83,6 +83,8 @@ TEST_CASE("profile: every kernel of ours has one, with each type and head dimens
       if (build.setmaxnreg_dec > 0) CHECK((build.setmaxnreg_dec < build.registers && build.registers < build.setmaxnreg_inc));
       CHECK(build.instructions > 0);
       CHECK(build.stall_cycles > build.instructions);
+      CHECK((kernel.is_hopper ? 0 < build.setup_instructions && build.setup_instructions < build.instructions
+                              : build.setup_instructions == 0));
       if (kernel.variant_of.empty() && !kernel.takes_masks)
         CHECK(build.spill_store_bytes + build.spill_load_bytes + build.local_bytes == 0);
     }

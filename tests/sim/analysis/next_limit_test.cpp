@@ -100,9 +100,9 @@ TEST_CASE("next limit: what an eighth of the heads is bound by is a guess, and n
 
 TEST_CASE("next limit: without latency nothing is left of what launches and their blocks cost") {
   GpuSpec gpu = toy_gpu();
-  gpu.launch_fetch_cycles = gpu.launch_block_cycles = 7;
+  gpu.launch_fetch_cycles = gpu.launch_map_cycles = gpu.launch_block_cycles = gpu.sm_register_move_cycles = 7;
   gpu = without_limit(gpu, Bound::latency);
-  for (const double left : {gpu.launch_fetch_cycles, gpu.launch_block_cycles, gpu.launch_first_ns, gpu.launch_overhead_ns,
-                            gpu.launch_interval_ns, gpu.sm_block_start_cycles})
+  for (const double left : {gpu.launch_fetch_cycles, gpu.launch_map_cycles, gpu.launch_block_cycles, gpu.sm_register_move_cycles,
+                            gpu.launch_first_ns, gpu.launch_overhead_ns, gpu.launch_interval_ns, gpu.sm_block_start_cycles})
     CHECK(left == 0);
 }

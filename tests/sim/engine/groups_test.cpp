@@ -68,14 +68,43 @@ class Pipeline final : public TileProgram {
   std::vector<std::string> names_;
 };
 
-Result<std::shared_ptr<const Simulation>> run(const Pipeline& program) {
+/// One block of `groups` groups that each multiply `count` times, and wait for nobody.
+class SideBySide final : public TileProgram {
+ public:
+  SideBySide(int groups, int count)
+      : TileProgram(AttentionProblem{}, TileShape{16, 16}, attention_schema()), groups_(groups), count_(count) {
+    LaunchSpec launch;
+    launch.name = "side by side";
+    launch.needs.threads = 128 * groups;
+    launch.needs.registers_per_thread = 32;
+    for (int g = 0; g < groups; ++g) launch.needs.groups.push_back({"group", 4});
+    launches_.push_back(launch);
+  }
+  void emit_block(int, std::int64_t block, BlockOperations& out) const override {
+    out.clear();
+    out.block = block;
+    out.domain = {};
+    for (int i = 0; i < count_ * groups_; ++i) {
+      Operation product = matmul(product_flops);
+      product.group = static_cast<std::uint8_t>(i % groups_);
+      add(out, product);
+    }
+  }
+  std::optional<ClosedForm> closed_form() const override { return std::nullopt; }
+
+ private:
+  int groups_, count_;
+};
+
+template <class Program>
+Result<std::shared_ptr<const Simulation>> run(const Program& program, const GpuSpec& gpu = toy_gpu()) {
   static const ListingLine listing[] = {{}, {}, {}};
   static const ProgramInfo info = {.id = "pipeline", .title = "Pipeline", .family = "test", .listing = listing};
   SimulationRequest request;
   request.algorithm = "pipeline";
-  request.gpu = toy_gpu();
+  request.gpu = gpu;
   request.problem = program.problem();
-  return run_program(request, info, std::make_shared<Pipeline>(program));
+  return run_program(request, info, std::make_shared<Program>(program));
 }
 
 struct Span {
@@ -145,6 +174,47 @@ TEST_CASE("groups: a block without groups that waits for a signal too many is an
   REQUIRE_FALSE(made);
   CHECK(made.error().sentence ==
         "the program can never go on: a block waits for signal 2 of token 'token 0', which was signalled 1 times");
+}
+
+TEST_CASE("groups: what waits for HBM lands later by what is asked for after it, at most by hbm.reorder_cycles") {
+  constexpr int buffers = 4;
+  const auto landings = [](double reorder_cycles) {
+    GpuSpec gpu = toy_gpu();
+    gpu.hbm_bytes_per_second = 5 * gpu.sm_clock_hz;  // a tile of 512 bytes takes a hundred cycles
+    gpu.hbm_reorder_cycles = reorder_cycles;
+    const auto made = run(Pipeline(buffers, buffers), gpu);
+    REQUIRE(made);
+    const auto loads = spans_of(**made).first;
+    std::vector<double> ends;
+    for (int t = 0; t < buffers; ++t) ends.push_back(loads.at(t).end);
+    return ends;
+  };
+  const std::vector<double> in_order = landings(0), slightly = landings(7), much = landings(1e6);
+  for (std::size_t t = 0; t + 1 < buffers; ++t) {
+    CAPTURE(t);
+    CHECK(slightly[t] == doctest::Approx(in_order[t] + 7));
+    CHECK(much[t] > in_order[t] + 50);
+    CHECK(much[t] <= doctest::Approx(in_order.back() + 100.0 * static_cast<double>(t)));
+  }
+  CHECK(slightly.back() == in_order.back());  // nothing is asked for after the last
+  CHECK(much.back() == in_order.back());
+}
+
+TEST_CASE("groups: groups of one block that share the tensor cores take as long as all their products") {
+  GpuSpec gpu = toy_gpu();
+  gpu.sm_dependent_cycles = 4;
+  constexpr int count = 8;
+  const auto cycles_of = [&](int groups) {
+    const auto made = run(SideBySide(groups, count), gpu);
+    REQUIRE(made);
+    return (*made)->cycles.value;
+  };
+  const double work = count * product_flops * cycles_per(gpu.product_flops_per_cycle());
+  for (const int groups : {1, 2, 3, 4}) {
+    CAPTURE(groups);
+    CHECK(cycles_of(groups) >= groups * work);
+    CHECK(cycles_of(groups) < (groups + 1) * work + 2000);
+  }
 }
 
 TEST_CASE("groups: a run with tokens repeats to the bit") {

@@ -223,7 +223,7 @@ class SmRules {
     stays_[age].start = place.began = time;
     stays_[age].seen.resize(block.operations.size());
     place.starts_after = fetch > 0 ? WaitCause::launch : WaitCause::block_slot;
-    const OpTiming& setup = builder_.costs().setup();
+    const OpTiming& setup = builder_.costs().setup(0);
     take_pipes(setup, time);
     const double begin = time + gpu_.sm_block_start_cycles + fetch;
     place.compute_end = begin;

@@ -26,8 +26,9 @@ inline KernelNeeds compiled_needs(std::string_view id, std::string_view launch, 
   needs.threads = build.threads;
   needs.registers_per_thread = build.registers;
   needs.dependent_share = reading.dependent_share;
-  needs.setup_instructions = reading.setup_instructions;
-  needs.setup_round_trips = reading.setup_round_trips;
+  const bool is_counted = build.setup_instructions > 0;
+  needs.setup_instructions = is_counted ? build.setup_instructions : reading.setup_instructions;
+  needs.setup_round_trips = is_counted ? 2 * build.setup_divisions : reading.setup_round_trips;
   needs.multiply_add_instructions = reading.multiply_add_instructions;
   return needs;
 }
