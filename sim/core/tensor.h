@@ -57,8 +57,7 @@ inline constexpr int most_tensors = 40;
 class Tensor {
  public:
   constexpr Tensor() = default;
-  constexpr Tensor(const TensorSpec& spec) : spec_(&spec) {}  // NOLINT(google-explicit-constructor): a declaration names its tensor
-
+  constexpr Tensor(const TensorSpec& spec) : spec_(&spec) {}
   Tensor(TensorSpec&&) = delete;  // would not outlive the handle
 
   constexpr explicit operator bool() const { return spec_ != nullptr; }
