@@ -57,7 +57,8 @@ inline constexpr int most_tensors = 40;
 class Tensor {
  public:
   constexpr Tensor() = default;
-  constexpr Tensor(const TensorSpec& spec) : spec_(&spec) {}
+  constexpr Tensor(const TensorSpec& spec) : spec_(&spec) {}  // converts: a declaration names its tensor
+
   Tensor(TensorSpec&&) = delete;  // would not outlive the handle
 
   constexpr explicit operator bool() const { return spec_ != nullptr; }

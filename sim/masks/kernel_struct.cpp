@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/masks/cuda_source.h"
 #include "sim/masks/division_magic.h"
 #include "sim/masks/element_cost.h"
 #include "sim/masks/kernel_parts.h"
