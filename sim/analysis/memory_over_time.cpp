@@ -92,7 +92,7 @@ MemoryOverTime memory_over_time(const Simulation& simulation) {
   MemoryOverTime memory;
   for (const Tensor tensor : tensors) {
     TensorLife life = {tensor, memory_layout(problem, program.tile(), tensor).bytes(), 0, launches - 1};
-    if (is_extra(tensor)) {
+    if (is_intermediate(tensor)) {
       const bool found = program.schema().reads(tensor);
       while (life.first < launches && !found && !used(tensor, life.first)) ++life.first;
       while (life.last >= 0 && !used(tensor, life.last)) --life.last;
@@ -119,7 +119,8 @@ MemoryOverTime memory_over_time(const Simulation& simulation) {
   if (backward <= 0) return memory;
   Checkpointing& kept = memory.checkpointing.emplace();
   for (const TensorLife& life : memory.lives) {
-    if (!is_extra(life.tensor) || life.first >= backward || life.last < backward || program.schema().reads(life.tensor)) continue;
+    if (!is_intermediate(life.tensor) || life.first >= backward || life.last < backward || program.schema().reads(life.tensor))
+      continue;
     kept.kept += life.bytes;
     kept.tensors.push_back(life.tensor);
   }

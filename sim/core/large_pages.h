@@ -22,7 +22,7 @@ struct LargePages {
 
   LargePages() = default;
   template <class U>
-  LargePages(const LargePages<U>&) {}  // NOLINT(google-explicit-constructor): allocators convert
+  LargePages(const LargePages<U>&) {}
 
   T* allocate(std::size_t count) {
     if (!is_large(count)) return static_cast<T*>(::operator new(count * sizeof(T)));

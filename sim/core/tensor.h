@@ -57,7 +57,7 @@ inline constexpr int most_tensors = 40;
 class Tensor {
  public:
   constexpr Tensor() = default;
-  constexpr Tensor(const TensorSpec& spec) : spec_(&spec) {}  // NOLINT(google-explicit-constructor): a declaration names its tensor
+  constexpr Tensor(const TensorSpec& spec) : spec_(&spec) {}  // converts: a declaration names its tensor
 
   Tensor(TensorSpec&&) = delete;  // would not outlive the handle
 

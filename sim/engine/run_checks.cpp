@@ -78,13 +78,13 @@ double bytes_in_hbm(const TileProgram& program, const AttentionProblem& problem)
 }
 
 Status add_memory(Simulation& simulation, const TensorLayouts& layouts) {
-  std::vector<Tensor> extra;
+  std::vector<Tensor> intermediates;
   for (Tensor tensor : tensors_in_hbm(*simulation.program)) {
     const Bytes bytes = layouts[tensor.index()].bytes();
     simulation.peak_hbm += bytes;
-    if (!is_extra(tensor)) continue;
+    if (!is_intermediate(tensor)) continue;
     simulation.extra_hbm += bytes;
-    extra.push_back(tensor);
+    intermediates.push_back(tensor);
   }
   const SimulationRequest& request = simulation.request;
   const auto needed = static_cast<double>(simulation.peak_hbm.value);
@@ -98,8 +98,9 @@ Status add_memory(Simulation& simulation, const TensorLayouts& layouts) {
                     decimal_bytes(needed), problem.page_size, request.gpu.id, decimal_bytes(request.gpu.hbm_capacity_bytes),
                     Setting::page_size, *page_size);
   const Sentence of_it =
-      extra.empty() ? Sentence()
-                    : phrase(", {} of it for {}", decimal_bytes(static_cast<double>(simulation.extra_hbm.value)), list_of(extra));
+      intermediates.empty()
+          ? Sentence()
+          : phrase(", {} of it for {}", decimal_bytes(static_cast<double>(simulation.extra_hbm.value)), list_of(intermediates));
   if (request.gpu.set_by_user("hbm.capacity_bytes"))
     return refuse("{} needs {} of HBM{}; {} has {}, as set: use a larger hbm.capacity_bytes", request.algorithm,
                   decimal_bytes(needed), of_it, request.gpu.id, decimal_bytes(request.gpu.hbm_capacity_bytes));

@@ -17,7 +17,7 @@ std::string_view to_string(Bound bound) {
   return bound_names[static_cast<std::size_t>(bound)];
 }
 
-bool is_extra(Tensor tensor) {
+bool is_intermediate(Tensor tensor) {
   const bool asked_for = tensor->meaning == Meaning::query || tensor->meaning == Meaning::key ||
                          tensor->meaning == Meaning::value || tensor->meaning == Meaning::output;
   return !asked_for || tensor->type.has_value();  // an fp32 accumulator of a gradient is extra

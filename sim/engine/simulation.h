@@ -109,7 +109,7 @@ struct Simulation {
 };
 
 /// Returns whether a tensor is neither an input nor a result of attention: all but Q, K, V, O and their gradients.
-bool is_extra(Tensor tensor);
+bool is_intermediate(Tensor tensor);
 
 /// Sets the algorithm and the pass to those of the program that the request means: flash2 with pass `backward` is flash2_backward.
 /// Errors  unknown algorithm; a pass that it does not have

@@ -64,11 +64,4 @@ KernelSource kernel_source(const Expression* mask, const Expression* score);
 KernelSource backward_kernel_source(const Expression* mask, const Expression* score, const Expression* slope,
                                     std::span<const TableGradient> gradients = {});
 
-/// Division by a positive constant as a multiplication: floor(a / d) = ((a ^ s) * magic >> shift) ^ s with s = a >> 31.
-struct DivisionMagic {
-  std::uint32_t magic = 0, shift = 0;
-};
-DivisionMagic division_magic(std::int32_t divisor);
-std::int32_t divide_by_magic(std::int32_t a, const DivisionMagic& magic);
-
 }  // namespace tilescope

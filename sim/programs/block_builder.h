@@ -42,7 +42,7 @@ struct LineId {
   int number = 0;
   template <class Line>
   requires std::is_enum_v<Line>
-  constexpr LineId(Line line) : number(1 + static_cast<int>(line)) {}  // NOLINT(google-explicit-constructor): that is its purpose
+  constexpr LineId(Line line) : number(1 + static_cast<int>(line)) {}
 };
 
 /// The form of a product: which operands are transposed, and whether it adds to dst.

@@ -3,10 +3,15 @@
 //
 //   l2_to_sm = B·Hkv·2·Nk·d·e + B·Hq·⌈Nk/Bc⌉·Nq·(4·d·e + 8)                 [K, V; Q, O, dO, dQ, l, m]     without a mask
 //   sm_to_l2 = B·Hkv·4·Nk·d·e + B·Hq·(1 + ⌈Nk/Bc⌉)·Nq·d·e                   [dK, dV; dQ; each zeroed first]
+#include <algorithm>
+#include <utility>
+
 #include "sim/programs/backward_needs.h"
-#include "sim/programs/backward_parts.h"
+#include "sim/programs/backward_tensors.h"
+#include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/kernel_profile.h"
+#include "sim/programs/key_blocks.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {

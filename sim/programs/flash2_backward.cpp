@@ -3,9 +3,11 @@
 //
 //   l2_to_sm = B·Hkv·2·Nk·d·e [K, V] + B·Hq·⌈Nk/Bc⌉·Nq·(2·d·e + 8) [Q, dO, L, D] + B·Hq·2·Nq·d·e [O, dO] + B·Hq·4·Nq·d [dQ_acc]
 //   sm_to_l2 = B·Hq·⌈Nk/Bc⌉·Nq·4·d [added] + B·Hkv·2·Nk·d·e [dK, dV] + B·Hq·Nq·(4·d [zeros] + 4 [D] + d·e [dQ])   without a mask
+#include "sim/programs/added_gradients.h"
 #include "sim/programs/backward_needs.h"
-#include "sim/programs/backward_parts.h"
 #include "sim/programs/closed_form.h"
+#include "sim/programs/key_blocks.h"
+#include "sim/programs/pair_gradients.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
@@ -100,6 +102,7 @@ Schema declared() {
                     tiles::d_q, tiles::d_k, tiles::d_v}};
 }
 
+constexpr KeyBlockLines key_lines = {Line::init, Line::load_k, Line::load_v, Line::store};
 enum LaunchIndex { row_dot_launch, key_launch, convert_launch };
 
 class Flash2Backward final : public TileProgram {
@@ -143,12 +146,7 @@ class Flash2Backward final : public TileProgram {
                    key_block_tiles(needs, true));
     out.iterations = static_cast<std::int32_t>(visits.size());
     b.keys(j, grid.keys(j));
-    b.fill(Line::init, tiles::d_k, 0.0F);
-    b.fill(Line::init, tiles::d_v, 0.0F);
-    if (!visits.empty()) {
-      b.load(Line::load_k, tiles::k_kept);
-      b.load(Line::load_v, tiles::v_kept);
-    }
+    begin_keys(b, key_lines, !visits.empty());
     const PairWork pairs = pair_work(id, "key_step", plan_, needs, 2);
     std::int64_t n = 0;
     for (const GroupVisit& visit : visits) {
@@ -156,23 +154,11 @@ class Flash2Backward final : public TileProgram {
       b.queries(visit.tile.index, grid.queries(visit.tile.index));
       b.iteration(n, n % needs.stages);
       ++n;
-      emit_pair(b, pairs, visit.tile.partial);
+      emit_adding_pair<Line>(b, plan_, pairs, visit.tile.partial, tiles::d_q_part);
     }
     b.queries(-1, {});
     b.iteration(n, 0);
-    b.store(Line::store, tiles::d_k);
-    b.store(Line::store, tiles::d_v);
-    b.overhead(kernel_profile(id).overhead("gradients", "key_store", problem_));
-  }
-
-  void emit_pair(BlockBuilder& b, const PairWork& pairs, bool masked) const {
-    emit_key_gradients(b,
-                       {Line::load_q, Line::load_stats, Line::scores, Line::mask, Line::exp, Line::load_d_o, Line::d_v, Line::d_p,
-                        Line::subtract, Line::d_s, Line::d_k},
-                       pairs, masked, [&] {
-                         b.matmul(Line::d_q, tiles::d_q_part, tiles::d_s, tiles::k_kept, added_product(plan_));
-                         b.reduce_add(Line::add, tiles::d_q_part);
-                       });
+    store_keys(b, key_lines, id, problem_);
   }
 
   BlockPlan plan_;

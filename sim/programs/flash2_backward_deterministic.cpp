@@ -2,9 +2,11 @@
 // adds to its own copy of dQ's accumulator. The last launch sums the copies in order.
 //
 //   l2_to_sm, sm_to_l2 = those of flash2_backward + B·Hq·(copies − 1)·4·Nq·d each [copies read; zeros]
+#include "sim/programs/added_gradients.h"
 #include "sim/programs/backward_needs.h"
-#include "sim/programs/backward_parts.h"
 #include "sim/programs/closed_form.h"
+#include "sim/programs/key_blocks.h"
+#include "sim/programs/pair_gradients.h"
 #include "sim/programs/programs.h"
 
 #include <array>
@@ -125,6 +127,7 @@ Schema declared(std::int64_t copies) {
   return schema;
 }
 
+constexpr KeyBlockLines key_lines = {Line::init, Line::load_k, Line::load_v, Line::store};
 enum LaunchIndex { row_dot_launch, key_launch, convert_launch };
 
 class Deterministic final : public TileProgram {
@@ -203,36 +206,19 @@ class Deterministic final : public TileProgram {
       b.keys(j, grid.keys(j));
       b.queries(-1, {});
       b.iteration(n, n % needs.stages);
-      b.fill(Line::init, tiles::d_k, 0.0F);
-      b.fill(Line::init, tiles::d_v, 0.0F);
-      if (!visits.empty()) {
-        b.load(Line::load_k, tiles::k_kept);
-        b.load(Line::load_v, tiles::v_kept);
-      }
+      begin_keys(b, key_lines, !visits.empty());
       for (const GroupVisit& visit : visits) {
         b.query_plane(visit.plane);
         b.queries(visit.tile.index, grid.queries(visit.tile.index));
         b.iteration(n, n % needs.stages);
         ++n;
-        emit_pair(b, pairs, visit.tile.partial, parts[static_cast<std::size_t>(run)]);
+        emit_adding_pair<Line>(b, plan_, pairs, visit.tile.partial, parts[static_cast<std::size_t>(run)]);
       }
       b.queries(-1, {});
       b.iteration(n, n % needs.stages);
-      b.store(Line::store, tiles::d_k);
-      b.store(Line::store, tiles::d_v);
-      b.overhead(kernel_profile(id).overhead("gradients", "key_store", problem_));
+      store_keys(b, key_lines, id, problem_);
     }
     out.iterations = static_cast<std::int32_t>(n);
-  }
-
-  void emit_pair(BlockBuilder& b, const PairWork& pairs, bool masked, ChipTile part) const {
-    emit_key_gradients(b,
-                       {Line::load_q, Line::load_stats, Line::scores, Line::mask, Line::exp, Line::load_d_o, Line::d_v, Line::d_p,
-                        Line::subtract, Line::d_s, Line::d_k},
-                       pairs, masked, [&] {
-                         b.matmul(Line::d_q, part, tiles::d_s, tiles::k_kept, added_product(plan_));
-                         b.reduce_add(Line::add, part);
-                       });
   }
 
   BlockPlan plan_;
@@ -242,26 +228,17 @@ class Deterministic final : public TileProgram {
 std::optional<ClosedForm> Deterministic::closed_form() const {
   if (!head_tiles_are_whole(problem_, tile_) || !planes_are_alike(problem_)) return std::nullopt;
   const VisitSums sums = visit_sums(problem_, tile_);
-  const std::int64_t planes = problem_.query_planes(), kv_planes = problem_.kv_planes();
-  const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype), sum_row = problem_.head_dim * 4;
-  const Bytes all(planes * problem_.seq_q * row), pairs(planes * sums.rows_pairs * row), kv(kv_planes * sums.seen_keys * row);
-  const Bytes gradient(kv_planes * problem_.seq_kv * row), every(statistic_bytes(problem_, tile_, Crossings::every_pair));
+  const std::int64_t planes = problem_.query_planes(), sum_row = problem_.head_dim * 4;
+  const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
   const std::string visits = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
-  ClosedForm form;
-  form.terms = {
-      {tensors::q, Link::l2_to_sm, pairs, "B·Hq·d·e·" + visits},
-      {tensors::k, Link::l2_to_sm, kv, "B·Hkv·Nk·d·e"},
-      {tensors::v, Link::l2_to_sm, kv, "B·Hkv·Nk·d·e"},
-      {tensors::o, Link::l2_to_sm, all, "B·Hq·Nq·d·e"},
-      {tensors::d_o, Link::l2_to_sm, all + pairs, "B·Hq·d·e·(Nq + " + visits + ")"},
-      {tensors::lse, Link::l2_to_sm, every, statistic_formula(problem_, tile_, "B·Hq·4·" + visits)},
-      {tensors::row_dot, Link::l2_to_sm, every, statistic_formula(problem_, tile_, "B·Hq·4·" + visits)},
-      {tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Crossings::once)),
-       statistic_formula(problem_, tile_, "B·Hq·Nq·4")},
-      {tensors::d_q, Link::sm_to_l2, all, "B·Hq·Nq·d·e"},
-      {tensors::d_k, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
-      {tensors::d_v, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
-  };
+  ClosedForm form = added_gradients_form(problem_, tile_,
+                                         {.queries = Bytes(planes * sums.rows_pairs * row),
+                                          .keys = Bytes(problem_.kv_planes() * sums.seen_keys * row),
+                                          .query_rows = visits,
+                                          .key_rows = "Nk"});
+  // Copies of the sums take the place of the one accumulator.
+  std::erase_if(form.terms, [](const auto& term) { return term.tensor == tensors::d_q_acc; });
+  form.reduced = Bytes();
   for (std::size_t copy = 0; copy < copies(); ++copy) {
     const TileRange keys = keys_of(static_cast<std::int64_t>(copy));
     const Bytes added(planes * rows_pairs_of_keys(problem_, tile_, keys.first, keys.end()) * sum_row);
@@ -270,9 +247,6 @@ std::optional<ClosedForm> Deterministic::closed_form() const {
     form.terms.push_back({gradient_sums[copy], Link::sm_to_l2, once + added, "B·Hq·d·4·(Nq + " + visits + "), keys of its run"});
     form.reduced += added;
   }
-  form.flops = planes * 10 * problem_.head_dim * sums.rows_keys;
-  form.exps = planes * sums.rows_keys;
-  form.order = "Θ(N²d²/M)";
   return form;
 }
 

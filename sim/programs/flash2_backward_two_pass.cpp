@@ -5,9 +5,11 @@
 //            + B·Hq·(Nq·(2·d·e + 8) + ⌈Nq/Br⌉·2·Nk·d·e)       [blocks that own queries]     + B·Hq·2·Nq·d·e [O, dO for D]
 //   sm_to_l2 = B·Hkv·2·Nk·d·e [dK, dV] + B·Hq·Nq·(d·e [dQ] + 4 [D])                     without a mask
 #include "sim/programs/backward_needs.h"
-#include "sim/programs/backward_parts.h"
 #include "sim/programs/closed_form.h"
+#include "sim/programs/key_blocks.h"
+#include "sim/programs/pair_gradients.h"
 #include "sim/programs/programs.h"
+#include "sim/programs/row_dot.h"
 
 namespace tilescope {
 
@@ -115,6 +117,7 @@ Schema declared() {
                     tiles::o, tiles::d_p,    tiles::d_s, tiles::d_q,     tiles::d_k, tiles::d_v}};
 }
 
+constexpr KeyBlockLines key_lines = {Line::init_keys, Line::load_k, Line::load_v, Line::store_keys};
 enum LaunchIndex { row_dot_launch, gradient_launch };
 
 class TwoPass final : public TileProgram {
@@ -187,12 +190,7 @@ class TwoPass final : public TileProgram {
                    key_block_tiles(needs, false));
     out.iterations = static_cast<std::int32_t>(visits.size());
     b.keys(work.tile, keys);
-    b.fill(Line::init_keys, tiles::d_k, 0.0F);
-    b.fill(Line::init_keys, tiles::d_v, 0.0F);
-    if (!visits.empty()) {
-      b.load(Line::load_k, tiles::k_kept);
-      b.load(Line::load_v, tiles::v_kept);
-    }
+    begin_keys(b, key_lines, !visits.empty());
     const PairWork pairs = pair_work(id, "key_step", plan_, needs, needs.warps_sharing_rows);
     std::int64_t n = 0;
     for (const GroupVisit& visit : visits) {
@@ -207,9 +205,7 @@ class TwoPass final : public TileProgram {
     }
     b.queries(-1, {});
     b.iteration(n, 0);
-    b.store(Line::store_keys, tiles::d_k);
-    b.store(Line::store_keys, tiles::d_v);
-    b.overhead(kernel_profile(id).overhead("gradients", "key_store", problem_));
+    store_keys(b, key_lines, id, problem_);
   }
 
   void emit_queries(std::int64_t block, const GradientWork& work, BlockOperations& out) const {

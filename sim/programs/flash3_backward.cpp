@@ -15,9 +15,10 @@
 #include <array>
 #include <vector>
 
+#include "sim/programs/added_gradients.h"
 #include "sim/programs/backward_needs.h"
-#include "sim/programs/backward_parts.h"
 #include "sim/programs/closed_form.h"
+#include "sim/programs/key_blocks.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {

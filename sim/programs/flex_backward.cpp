@@ -19,11 +19,13 @@
 //   sm_to_l2 += places·4 [zeros] + the gathered sums·4 [stored] + tables' elements·4;   l2_to_sm += the gathered sums·4, in sectors
 #include "sim/masks/score_change.h"
 #include "sim/programs/backward_needs.h"
-#include "sim/programs/backward_parts.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/flex_lists.h"
 #include "sim/programs/gathered_reads.h"
+#include "sim/programs/key_blocks.h"
+#include "sim/programs/pair_gradients.h"
 #include "sim/programs/programs.h"
+#include "sim/programs/row_dot.h"
 #include "sim/programs/table_sums.h"
 #include "sim/programs/table_tensors.h"
 

@@ -107,9 +107,7 @@ class ChipTile {
   static const ChipTile none;
 
   constexpr ChipTile() = default;
-  constexpr ChipTile(const ChipTileSpec& spec)
-      : spec_(&spec) {}  // NOLINT(google-explicit-constructor): a declaration names its tile
-
+  constexpr ChipTile(const ChipTileSpec& spec) : spec_(&spec) {}
   ChipTile(ChipTileSpec&&) = delete;  // would not outlive the handle
 
   constexpr explicit operator bool() const { return spec_ != nullptr; }

@@ -4,9 +4,11 @@
 //   dV: P, dO → dV      dP: dO, V → dP      dS: P, dP → dS      dQ: dS, K → dQ      dK: dS, Q → dK
 //   l2_to_sm = B·Hq·5·Nq·Nk·e [P twice, dP, dS twice] + …      sm_to_l2 = B·Hq·2·Nq·Nk·e [dP, dS] + …      without a mask
 #include "sim/programs/backward_needs.h"
-#include "sim/programs/backward_parts.h"
+#include "sim/programs/backward_tensors.h"
+#include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/kernel_profile.h"
+#include "sim/programs/key_blocks.h"
 #include "sim/programs/programs.h"
 #include "sim/programs/scores_overhead.h"
 

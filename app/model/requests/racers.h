@@ -16,8 +16,7 @@ struct Race {
   std::string with;  // empty: the baseline of its family
 
   Race() = default;
-  Race(bool is_on, std::string partner = {})  // NOLINT(google-explicit-constructor): without a partner it is on or off
-      : on(is_on), with(std::move(partner)) {}
+  Race(bool is_on, std::string partner = {}) : on(is_on), with(std::move(partner)) {}
   explicit operator bool() const { return on; }
   bool operator==(const Race&) const = default;
 };

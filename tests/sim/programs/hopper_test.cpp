@@ -150,15 +150,14 @@ TEST_CASE("hopper: from rung 2 on a block has a producer and 64-row groups, with
     for (const HopperRung& rung : hopper_rungs()) {
       CAPTURE(rung.id());
       const AttentionProblem p = problem(1024, head_dim);
-      const auto id = static_cast<HopperRungId>(&rung - hopper_rungs().data());
-      const TileShape tile = hopper_default_tile(id, p, h200_gpu());
-      const KernelNeeds needs = hopper_needs(id, p, tile, h200_gpu());
+      const TileShape tile = hopper_default_tile(rung.number, p, h200_gpu());
+      const KernelNeeds needs = hopper_needs(rung.number, p, tile, h200_gpu());
       CHECK(why_block_does_not_fit(needs, h200_gpu()).text() == "");
       CHECK(needs.stages == 2);
       GpuSpec small = h200_gpu();
       for (const int missing : {0, 1}) {
         small.sm_shared_bytes_per_block = static_cast<double>(needs.shared_bytes - missing);
-        CHECK(hopper_needs(id, p, tile, small).stages == 2 - missing);
+        CHECK(hopper_needs(rung.number, p, tile, small).stages == 2 - missing);
       }
       const int groups = hopper_groups(rung, p);
       CHECK(tile.block_q == 64 * groups);
@@ -182,7 +181,7 @@ TEST_CASE("hopper: the default tile has 64 rows a group from 99 KiB of shared me
     const AttentionProblem p = problem(1024, 64);
     const auto rows = [&](double shared_bytes) {
       gpu.sm_shared_bytes_per_block = shared_bytes;
-      return hopper_default_tile(static_cast<HopperRungId>(&rung - hopper_rungs().data()), p, gpu).block_q;
+      return hopper_default_tile(rung.number, p, gpu).block_q;
     };
     CHECK(rows(99 * 1024) == 64 * hopper_groups(rung, p));
     CHECK(rows(99 * 1024 - 1) == 8 * hopper_groups(rung, p));
@@ -193,9 +192,7 @@ TEST_CASE("hopper: the default tile has 128 keys, and 32 where elements have 32 
   for (const HopperRung& rung : hopper_rungs()) {
     CAPTURE(rung.id());
     AttentionProblem p = problem(1024, 64);
-    const auto keys = [&] {
-      return hopper_default_tile(static_cast<HopperRungId>(&rung - hopper_rungs().data()), p, h200_gpu()).block_kv;
-    };
+    const auto keys = [&] { return hopper_default_tile(rung.number, p, h200_gpu()).block_kv; };
     CHECK(keys() == 128);
     p.dtype = DataType::fp32;
     CHECK(keys() == 32);
@@ -206,14 +203,12 @@ TEST_CASE("hopper: a block has the threads of the compiled kernel, at either hea
   int compared = 0;
   for (const std::int64_t head_dim : {64, 128})
     for (const KernelProfile& kernel : kernel_profiles()) {
-      const auto known = ids();
-      const auto at = std::find(known.begin(), known.end(), kernel.id);
-      if (at == known.end() || kernel.builds.empty()) continue;
+      const auto rung = std::ranges::find(hopper_rungs(), kernel.id, &HopperRung::id);
+      if (rung == hopper_rungs().end() || kernel.builds.empty()) continue;
       CAPTURE(kernel.id);
       CAPTURE(head_dim);
       const AttentionProblem p = problem(1024, head_dim);
-      const auto id = static_cast<HopperRungId>(at - known.begin());
-      const KernelNeeds needs = hopper_needs(id, p, hopper_default_tile(id, p, h200_gpu()), h200_gpu());
+      const KernelNeeds needs = hopper_needs(rung->number, p, hopper_default_tile(rung->number, p, h200_gpu()), h200_gpu());
       CHECK(needs.threads == kernel.build("attention", p).threads);
       CHECK(needs.registers_per_thread == kernel.build("attention", p).registers);
       // The first group is the producer, if there is one.
