@@ -9,7 +9,7 @@
 #include "app/lesson_page.h"
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
-#include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/state/deck.h"
 #include "app/platform/animation.h"
 #include "app/platform/png.h"

@@ -7,9 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "app/model/lessons/drawn_curve.h"
 #include "app/model/lessons/glossary.h"
 #include "app/model/lessons/lesson.h"
-#include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/lesson_answer.h"
+#include "app/model/lessons/page_figures.h"
 #include "app/step_page.h"
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"

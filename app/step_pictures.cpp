@@ -10,8 +10,9 @@
 
 #include "app/model/lessons/glossary.h"
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_list.h"
-#include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/page_figures.h"
 #include "app/model/requests/assets.h"
 #include "app/model/requests/mask_tables.h"
 #include "app/model/state/window_state.h"

@@ -9,6 +9,7 @@
 #include "app/cli/progress.h"
 #include "app/cli/text_table.h"
 #include "app/model/lessons/lesson_check.h"
+#include "app/model/lessons/lesson_parser.h"
 #include "app/model/measurements/measurements.h"
 #include "app/model/requests/assets.h"
 #include "app/platform/files.h"

@@ -14,6 +14,7 @@
 #include "app/cli/report_parts.h"
 #include "app/model/measurements/compiled_kernel.h"
 #include "app/model/measurements/useful_flops.h"
+#include "app/model/requests/assets.h"
 #include "app/model/requests/requested.h"
 #include "kernels/kernel_table.h"
 #include "kernels/measure/json_fields.h"

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/model/measurements/find_recorded.h"
 #include "app/ui/say.h"
 #include "app/views/work_words.h"
 #include "sim/analysis/format.h"

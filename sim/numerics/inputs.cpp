@@ -144,4 +144,9 @@ Status check(const InputSource& inputs, const AttentionProblem& problem) {
   return Done{};
 }
 
+bool same_numbers(const InputSource& a, const InputSource& b) {
+  const auto same = [](const auto& x, const auto& y) { return x == y || (x != nullptr && y != nullptr && *x == *y); };
+  return a.seed == b.seed && a.spread == b.spread && same(a.q, b.q) && same(a.k, b.k) && same(a.v, b.v);
+}
+
 }  // namespace tilescope

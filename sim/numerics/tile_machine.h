@@ -27,6 +27,8 @@ struct InputSource {
   std::shared_ptr<const Matrix> q, k, v, d_o;
   float value(const AttentionProblem& problem, Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t col) const;
 };
+/// Returns whether both give every element of Q, K and V the same value.
+bool same_numbers(const InputSource& a, const InputSource& b);
 
 /// Reads a matrix from CSV text with commas, semicolons, tabs or blanks between numbers; # starts a comment.
 /// Errors  empty, not numbers, ragged rows, not finite, more than 1024 x 256; each with the line

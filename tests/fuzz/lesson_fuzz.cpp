@@ -3,6 +3,7 @@
 
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_expression.h"
+#include "app/model/lessons/lesson_parser.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "app/model/lessons/lecture.h"
-#include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/session/export_job.h"
 #include "app/model/session/studies.h"
 #include "app/model/state/panel_ids.h"

@@ -9,17 +9,16 @@
 //   ```notes   text                        for the lecturer
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "app/model/lessons/lesson_prose.h"
 #include "app/model/state/window_state.h"
-#include "sim/core/result.h"
 
 namespace tilescope {
 
@@ -47,10 +46,12 @@ struct LessonScene {
 };
 
 enum class QuestionKind : std::uint8_t { choice, number, point, order, draw };
+inline constexpr std::array<std::string_view, 5> question_kind_names = {"choice", "number", "point", "order", "draw"};
 std::string_view to_string(QuestionKind kind);
 
 /// Which way a wrong drawing is off: all its points that are off are too high, or too low, or some are each.
 enum class DrawnWay : std::uint8_t { above, below, shape };
+inline constexpr std::array<std::string_view, 3> drawn_way_names = {"above", "below", "shape"};
 std::string_view to_string(DrawnWay way);
 
 /// Why an answer is wrong: that of an option, numbers near a value, drawings off one way, or every other one.
@@ -124,25 +125,9 @@ struct Lesson {
   const LessonScene& scene_of(std::size_t page) const;
 };
 
-/// Reads a lesson. `origin` names it in errors.
-/// Errors  one sentence with file and line: Markdown that parse_markdown() refuses, a block that is no TOML, an unknown or missing
-///         key, a link that from_link() refuses, an expression with an unknown name, a lesson of a newer version or without pages.
-Result<std::shared_ptr<const Lesson>> parse_lesson(std::string_view text, std::string_view id, std::string_view origin);
-
-/// What a list of lessons shows.
-struct LessonHead {
-  std::string title;
-  int minutes = 0;
-  Prose goal;
-  std::string group;
-};
-/// Reads the block before the first page only. Errors  those of parse_lesson() up to there.
-Result<LessonHead> parse_lesson_head(std::string_view text, std::string_view origin);
-
 /// The link with the keys of `changes` in the place of its own; "mask=" takes a key away.
 std::string changed_link(std::string_view link, std::string_view changes);
 
-inline constexpr std::size_t largest_lesson_bytes = std::size_t{256} << 10;
 /// The run that a page's scene is called in expressions of its task.
 inline constexpr std::string_view scene_run = "scene";
 

@@ -9,6 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "app/model/lessons/drawn_curve.h"
+#include "app/model/lessons/lesson_answer.h"
+#include "app/model/lessons/lesson_task.h"
+#include "app/model/lessons/page_figures.h"
 #include "app/model/requests/assets.h"
 #include "sim/core/text.h"
 #include "sim/programs/tile_program.h"

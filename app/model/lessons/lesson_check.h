@@ -6,6 +6,7 @@
 
 #include "app/model/lessons/lesson_list.h"
 #include "app/model/lessons/lesson_runs.h"
+#include "app/model/requests/requested.h"
 
 namespace tilescope {
 

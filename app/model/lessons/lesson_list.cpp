@@ -7,6 +7,7 @@
 #include <set>
 #include <system_error>
 
+#include "app/model/lessons/lesson_parser.h"
 #include "app/model/requests/assets.h"
 #include "app/model/session/opening.h"
 #include "app/platform/asset_files.h"

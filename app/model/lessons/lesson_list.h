@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_parser.h"
 #include "app/model/state/deck.h"
 
 namespace tilescope {

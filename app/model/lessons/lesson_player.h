@@ -14,9 +14,12 @@
 #include <string>
 
 #include "app/model/background/worker.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_list.h"
 #include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/lesson_task.h"
 #include "app/model/lessons/lesson_view.h"
+#include "app/model/lessons/page_figures.h"
 #include "app/model/requests/requested.h"
 #include "app/model/session/measured.h"
 #include "app/model/state/commands.h"

@@ -116,7 +116,7 @@ class Marker {
   }
 
  private:
-  Error fail(std::string_view sentence) const { return Error{fmt::format("{}:{}: {}", printable(origin_, 200), line_, sentence)}; }
+  Error fail(std::string_view sentence) const { return error_at(origin_, line_, sentence); }
 
   Status take_figure() {
     const std::size_t end = std::min(text_.find('}', at_), text_.find('\n', at_));
@@ -177,7 +177,7 @@ class Walker {
       return static_cast<Walker*>(self)->text(type, {text, size});
     };
     const int failed = md_parse(marked_.text.data(), static_cast<MD_SIZE>(marked_.text.size()), &parser, this);
-    if (!error_.empty()) return Error{fmt::format("{}:{}: {}", printable(origin_, 200), line_, error_)};
+    if (!error_.empty()) return error_at(origin_, line_, error_);
     if (failed != 0) return Error{fmt::format("{}: the Markdown cannot be read", printable(origin_, 200))};
     return std::move(out_);
   }
@@ -346,6 +346,10 @@ class Walker {
 };
 
 }  // namespace
+
+Error error_at(std::string_view origin, int line, std::string_view sentence) {
+  return Error{fmt::format("{}:{}: {}", printable(origin, 200), std::max(1, line), sentence)};
+}
 
 std::string_view to_string(FigureUnit unit) {
   for (const UnitName& row : unit_names)

@@ -20,6 +20,9 @@ std::optional<FigureUnit> figure_unit_from(std::string_view name);
 /// "did you mean bytes?" for a name that is none.
 std::string figure_unit_hint(std::string_view name);
 
+/// Returns an error of a lesson that begins with the file and the line.
+Error error_at(std::string_view origin, int line, std::string_view sentence);
+
 /// `{= expression : unit}` in a text.
 struct FigureText {
   std::string expression;

@@ -15,9 +15,9 @@ namespace tilescope {
 struct Lesson;        // app/model/lessons/lesson.h
 struct LessonScene;   // app/model/lessons/lesson.h
 struct LessonList;    // app/model/lessons/lesson_list.h
-struct LessonAnswer;  // app/model/lessons/lesson_runs.h
-struct PageFigures;   // app/model/lessons/lesson_runs.h
-struct TaskFigures;   // app/model/lessons/lesson_runs.h
+struct LessonAnswer;  // app/model/lessons/lesson_answer.h
+struct PageFigures;   // app/model/lessons/page_figures.h
+struct TaskFigures;   // app/model/lessons/lesson_task.h
 
 /// Of a lesson's questions, as many as were answered rightly in the best attempt.
 struct LessonScore {

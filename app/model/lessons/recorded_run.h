@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "app/model/measurements/find_recorded.h"
 #include "app/model/measurements/measurements.h"
 #include "sim/engine/simulation.h"
 

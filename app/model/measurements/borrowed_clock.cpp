@@ -6,18 +6,9 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/measure/timing.h"
+#include "app/model/measurements/useful_flops.h"
 
 namespace tilescope {
-
-double useful_flops(const KernelInfo& kernel, const AttentionProblem& problem) {
-  if (!problem.causal || problem.seq_q == problem.seq_kv) return nominal_flops(kernel, problem);
-  AttentionProblem dense = problem;
-  dense.causal = false;
-  double visible = 0;
-  for (std::int64_t row = 0; row < problem.seq_q; ++row) visible += static_cast<double>(problem.visible_keys(row));
-  return nominal_flops(kernel, dense) * visible / (static_cast<double>(problem.seq_q) * static_cast<double>(problem.seq_kv));
-}
 
 std::vector<RecordedRun> recorded_runs(const Measurements& measurements, const GpuSpec& gpu) {
   std::vector<RecordedRun> runs;
@@ -34,6 +25,13 @@ std::vector<RecordedRun> recorded_runs(const Measurements& measurements, const G
     }
   }
   return runs;
+}
+
+TensorLoad load_of(const Simulation& simulation) {
+  // Under a mask the tensor cores compute the visited tiles, whatever is visible in them.
+  const bool masked = simulation.request.problem.mask != nullptr;
+  return {product_instruction(simulation), masked ? static_cast<double>(simulation.flops) : useful_flops(simulation),
+          simulation.cycles.value};
 }
 
 namespace {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "app/model/measurements/measurements.h"
-#include "kernels/kernel_table.h"
 #include "sim/analysis/roofline.h"
+#include "sim/engine/simulation.h"
 
 namespace tilescope {
 
@@ -26,6 +26,8 @@ struct TensorLoad {
   ProductInstruction instruction{};
   double flops = 0, cycles = 0;  // flops: useful_flops(), 0 for a softmax; under a mask of visited tiles
 };
+/// Returns how hard a run works the tensor cores.
+TensorLoad load_of(const Simulation& simulation);
 
 struct RecordedRun {
   TensorLoad load;
@@ -54,9 +56,5 @@ struct ClockErrors {
 };
 /// Returns nullopt where no clock could have been borrowed.
 std::optional<ClockErrors> borrowed_clock_errors(std::span<const RecordedRun> runs, std::string_view kernel);
-
-/// Returns the FLOP that papers and PyTorch count for a kernel without a mask matrix: nominal_flops(), and with a causal mask over
-/// other lengths than Nq = Nk the visible share.
-double useful_flops(const KernelInfo& kernel, const AttentionProblem& problem);
 
 }  // namespace tilescope

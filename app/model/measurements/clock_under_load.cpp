@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "app/model/measurements/useful_flops.h"
 #include "app/model/requests/assets.h"
 #include "app/model/requests/own_tile.h"
 #include "kernels/kernel_table.h"
@@ -70,7 +69,7 @@ bool is_other_tile(const ProgramTile& tile, const ProgramTile& own, const Simula
 
 AsItStands as_it_stands(const SimulationRequest& variant) {
   AsItStands kernel{variant};
-  kernel.other_gpu = !unchanged(variant.gpu) && take_unchanged_gpu(kernel.request);
+  kernel.other_gpu = !unchanged(variant.gpu) && take_unchanged(kernel.request.gpu);
   take_own_tile(kernel.request);
   kernel.request.block_order = BlockOrder::launch;
   if (!find_kernel(variant.algorithm, variant.key_order)) kernel.request.key_order = KeyOrder::ascending;

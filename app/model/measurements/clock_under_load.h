@@ -9,6 +9,7 @@
 #include <string>
 
 #include "app/model/measurements/borrowed_clock.h"
+#include "app/model/measurements/find_recorded.h"
 #include "app/model/measurements/measurements.h"
 #include "app/model/measurements/probe_time.h"
 #include "app/model/measurements/recordings.h"

@@ -1,4 +1,4 @@
-// Reading and searching measurement bundles.
+// Reads the files of assets/measured/.
 #include "app/model/measurements/measurements.h"
 
 #include <algorithm>
@@ -12,14 +12,11 @@
 #include "app/model/requests/assets.h"
 #include "app/platform/asset_files.h"
 #include "app/platform/files.h"
-#include "kernels/kernel_table.h"
 #include "kernels/measure/bundle.h"
 #include "kernels/measure/measure_case.h"
 #include "kernels/measure/probe_json.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
-#include "sim/programs/kernel_needs.h"
-#include "sim/programs/occupancy.h"
 
 namespace tilescope {
 
@@ -27,7 +24,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view bundle_schema = "tilescope.measurements/";
+constexpr std::string_view bundle_schema = "tilescope.measurements/", probe_schema = "tilescope.probe/",
+                           bandwidth_schema = "tilescope.bandwidth/";
 
 bool is_reference(const fs::path& file) {
   return file.stem() == reference_gpu;
@@ -47,7 +45,7 @@ bool head_has(std::string_view text, std::string_view what) {
 }
 
 bool is_recording(std::string_view text) {
-  return head_has(text, bundle_schema) || head_has(text, "tilescope.probe/") || head_has(text, "tilescope.bandwidth/");
+  return head_has(text, bundle_schema) || head_has(text, probe_schema) || head_has(text, bandwidth_schema);
 }
 
 /// Whether a file has the name of a GPU's recording: "h100.json" or "h100-flash3.json".
@@ -59,12 +57,17 @@ bool is_named_after(const fs::path& file, std::string_view gpu) {
 /// Whether this is a probe of a GPU, by its device's name in the first lines.
 bool is_probe_of(std::string_view text, std::string_view gpu) {
   constexpr std::string_view key = "\"device\": \"";
-  if (!head_has(text, "tilescope.probe/")) return false;
+  if (!head_has(text, probe_schema)) return false;
   const std::string_view first = text.substr(0, head);
   const std::size_t at = first.find(key);
   if (at == std::string_view::npos) return false;
   const std::string_view device = first.substr(at + key.size());
   return spec_id_of(std::string(device.substr(0, device.find('"')))) == gpu;
+}
+
+/// Whether this is a bundle of a GPU, by its id in the first lines.
+bool is_bundle_of(std::string_view text, std::string_view gpu) {
+  return head_has(text, bundle_schema) && head_has(text, fmt::format("\"gpu\": \"{}\"", gpu));
 }
 
 /// Keeps the first problem.
@@ -89,40 +92,6 @@ void take_bandwidth(Measurements& out, const fs::path& path, std::string_view te
     out.bandwidths.push_back(std::make_shared<const KnownBandwidth>(KnownBandwidth{std::move(*record), false}));
   else
     note_problem(out, phrase("{}: {}", printable(path.native(), 200), record.error().sentence));
-}
-
-/// Whether blocks started in the kernel's order, as many on an SM as fit.
-bool starts_as_kernel(const Simulation& simulation) {
-  return simulation.request.block_order == BlockOrder::launch && has_as_many_blocks_as_fit(simulation);
-}
-
-/// The tile of a run, without a number of buffers where it is the kernel's own.
-ProgramTile kernel_tile(const Simulation& simulation) {
-  ProgramTile tile = simulation.program->tile();
-  if (tile.stages == 0) return tile;
-  ProgramTile usual = tile;
-  usual.stages = 0;
-  const auto program = simulation.info->make(simulation.request.problem, usual, simulation.request.gpu);
-  if (program && own_ring(**program) == tile.stages) tile.stages = 0;
-  return tile;
-}
-
-/// Whether something recorded is of the kernel, problem and tile that were simulated. Another order of the keys is another kernel;
-/// a kernel that chooses one of several is the one that it chooses.
-template <class Recorded>
-bool is_of_kernel(const Recorded& recorded, const Simulation& simulation) {
-  const SimulationRequest& asked = simulation.request;
-  const Result<const KernelInfo*> kernel = find_kernel(asked.algorithm, asked.key_order);
-  ProgramTile tile = recorded.tile;
-  tile.key_order = simulation.program->tile().key_order;  // the rungs to Hopper have one of their own
-  if (!kernel || !(recorded.problem == asked.problem) || !(tile == kernel_tile(simulation))) return false;
-  return recorded.kernel == (*kernel)->id || recorded.kernel == chosen_by(*simulation.info, asked.problem);
-}
-
-/// The same, and of the GPU.
-template <class Recorded>
-bool is_of(const Recorded& recorded, const Simulation& simulation) {
-  return spec_id_of(recorded.device) == simulation.request.gpu.id && is_of_kernel(recorded, simulation);
 }
 
 Result<MeasurementBundle> parse(const fs::path& path, std::string_view text) {
@@ -157,29 +126,22 @@ Result<KnownBundle> known_bundle(const fs::path& path, std::string_view text, bo
   return known;
 }
 
+void take_bundle(Measurements& out, const fs::path& path, std::string_view text) {
+  Result<KnownBundle> bundle = known_bundle(path, text, true);
+  if (bundle)
+    out.bundles.push_back(std::make_shared<const KnownBundle>(std::move(*bundle)));
+  else
+    note_problem(out, bundle.error().sentence);
+}
+
+/// Adds what a file of assets/measured has, by its schema.
+void take_recording(Measurements& out, const fs::path& path, std::string_view text) {
+  if (head_has(text, probe_schema)) take_probe(out, path, text);
+  if (head_has(text, bandwidth_schema)) take_bandwidth(out, path, text);
+  if (head_has(text, bundle_schema)) take_bundle(out, path, text);
+}
+
 }  // namespace
-
-bool unchanged(const GpuSpec& gpu) {
-  return std::none_of(gpu.provenance.begin(), gpu.provenance.end(),
-                      [](const auto& entry) { return entry.second.note == changed_note; });
-}
-
-bool take_unchanged_gpu(SimulationRequest& request) {
-  if (unchanged(request.gpu)) return true;
-  Result<GpuSpec> gpu = load_gpu(request.gpu.id);
-  if (!gpu) return false;
-  request.gpu = std::move(*gpu);
-  return true;
-}
-
-bool has_as_many_blocks_as_fit(const Simulation& simulation) {
-  const SimulationRequest& asked = simulation.request;
-  if (!asked.blocks_per_sm) return true;
-  return std::ranges::all_of(simulation.program->launches(), [&](const LaunchSpec& launch) {
-    const auto fits = occupancy(*simulation.program, launch, asked.gpu);
-    return !fits || *asked.blocks_per_sm >= fits->blocks_per_sm;
-  });
-}
 
 Result<KnownBundle> load_bundle(const std::string& path) {
   const auto text = read_text_file(path);
@@ -211,97 +173,25 @@ Measurements load_measurements() {
   Measurements out;
   for (const fs::path& file : recorded_files()) {
     const auto text = read_text_file(file);
-    if (text && head_has(*text, "tilescope.probe/")) take_probe(out, file, *text);
-    if (text && head_has(*text, "tilescope.bandwidth/")) take_bandwidth(out, file, *text);
-    if (text && !head_has(*text, bundle_schema)) continue;
-    Result<KnownBundle> bundle = text ? known_bundle(file, *text, true) : text.error();
-    if (bundle)
-      out.bundles.push_back(std::make_shared<const KnownBundle>(std::move(*bundle)));
+    if (text)
+      take_recording(out, file, *text);
     else
-      note_problem(out, bundle.error().sentence);
+      note_problem(out, text.error().sentence);
   }
   return out;
 }
 
 Measurements load_measurements_of(std::string_view gpu) {
   Measurements out;
-  const std::string named = fmt::format("\"gpu\": \"{}\"", gpu);
   for (const fs::path& file : recorded_files()) {
     const auto text = read_text_file(file);
-    if (text && is_probe_of(*text, gpu)) take_probe(out, file, *text);
-    if (!text || !is_recording(*text)) {
-      // Of a damaged file only the name is left to go by.
-      if (is_named_after(file, gpu))
-        note_problem(out, text ? phrase("{}: it is no recording", printable(file.native(), 200)) : text.error().sentence);
-      continue;
+    if (text && is_recording(*text)) {
+      if (is_bundle_of(*text, gpu) || is_probe_of(*text, gpu)) take_recording(out, file, *text);
+    } else if (is_named_after(file, gpu)) {  // of a damaged file only the name is left to go by
+      note_problem(out, text ? phrase("{}: it is no recording", printable(file.native(), 200)) : text.error().sentence);
     }
-    if (!head_has(*text, bundle_schema) || !head_has(*text, named)) continue;
-    Result<KnownBundle> bundle = known_bundle(file, *text, true);
-    if (bundle)
-      out.bundles.push_back(std::make_shared<const KnownBundle>(std::move(*bundle)));
-    else
-      note_problem(out, bundle.error().sentence);
   }
   return out;
-}
-
-std::optional<FoundCase> find_case(const Measurements& measurements, const Simulation& simulation) {
-  const SimulationRequest& asked = simulation.request;
-  if (!unchanged(asked.gpu) || !starts_as_kernel(simulation)) return std::nullopt;
-  for (const auto& known : measurements.bundles) {
-    if (known->bundle.gpu != asked.gpu.id || (has_other_numbers(asked.gpu) && !known->live)) continue;
-    const auto& cases = known->bundle.cases;
-    for (std::size_t i = 0; i < cases.size(); ++i)
-      if (!cases[i].is_changed() && is_of_kernel(cases[i], simulation)) return FoundCase{known, i};
-  }
-  return std::nullopt;
-}
-
-std::optional<FoundCase> find_case(const Measurements& measurements, const SimulationRequest& request) {
-  if (!request.masking.empty() || measurements.bundles.empty()) return std::nullopt;
-  const Result<PlannedRun> plan = plan_run(request);
-  if (!plan) return std::nullopt;
-  Simulation planned;
-  planned.request = plan->request;
-  planned.info = plan->info;
-  planned.program = plan->program;
-  return find_case(measurements, planned);
-}
-
-const MeasuredCase* find_case(const Measurements& measurements, const GpuSpec& gpu, std::string_view kernel,
-                              const AttentionProblem& problem) {
-  if (!unchanged(gpu)) return nullptr;
-  const auto find = [&](std::string_view name) -> const MeasuredCase* {
-    for (const auto& known : measurements.bundles) {
-      if (known->bundle.gpu != gpu.id || (has_other_numbers(gpu) && !known->live)) continue;
-      for (const MeasuredCase& measured : known->bundle.cases)
-        if (!measured.is_changed() && measured.kernel == name && measured.problem == problem) return &measured;
-    }
-    return nullptr;
-  };
-  if (const MeasuredCase* const own = find(kernel)) return own;
-  const auto row = find_program(kernel);
-  return row ? find(chosen_by(**row, problem)) : nullptr;
-}
-
-std::vector<std::shared_ptr<const KnownProbe>> find_probes(const Measurements& measurements, const Simulation& simulation) {
-  std::vector<std::shared_ptr<const KnownProbe>> found;
-  if (!unchanged(simulation.request.gpu) || !starts_as_kernel(simulation)) return found;
-  for (const auto& known : measurements.probes)
-    if (is_of(known->probe, simulation) && (known->live || !has_other_numbers(simulation.request.gpu))) found.push_back(known);
-  return found;
-}
-
-std::shared_ptr<const KnownBandwidth> find_bandwidth(const Measurements& measurements, const Simulation& simulation) {
-  if (!unchanged(simulation.request.gpu)) return nullptr;
-  for (const auto& known : measurements.bandwidths)
-    if (is_of(known->record, simulation) && (known->live || !has_other_numbers(simulation.request.gpu))) return known;
-  return nullptr;
-}
-
-bool same_numbers(const InputSource& a, const InputSource& b) {
-  const auto same = [](const auto& x, const auto& y) { return x == y || (x != nullptr && y != nullptr && *x == *y); };
-  return a.seed == b.seed && a.spread == b.spread && same(a.q, b.q) && same(a.k, b.k) && same(a.v, b.v);
 }
 
 }  // namespace tilescope

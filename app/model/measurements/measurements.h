@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +10,6 @@
 #include "sim/analysis/validation.h"
 #include "sim/core/measurement.h"
 #include "sim/core/probe_result.h"
-#include "sim/engine/simulation.h"
 #include "sim/numerics/tile_machine.h"
 
 namespace tilescope {
@@ -61,43 +59,8 @@ Result<KnownBundle> load_default_bundle();
 Result<KnownBundle> load_bundle_of(std::string_view gpu);
 /// Loads the recorded bundles, probes and samples of assets/measured/, by name. What else is in that folder is passed over.
 Measurements load_measurements();
-
 /// Loads the recorded bundles and probes of one GPU alone, by name. Files of other GPUs are not parsed. A file that has its name
 /// and cannot be read, or is no recording, is a problem.
 Measurements load_measurements_of(std::string_view gpu);
-
-/// A case of a bundle.
-struct FoundCase {
-  std::shared_ptr<const KnownBundle> bundle;
-  std::size_t index = 0;
-  const MeasuredCase& measured() const { return bundle->bundle.cases[index]; }
-};
-
-/// Returns the measured case of what was simulated: the same kernel, problem and tile on the same GPU with no number changed,
-/// blocks in the kernel's order and as many on an SM as fit. nullopt where there is none.
-std::optional<FoundCase> find_case(const Measurements& measurements, const Simulation& simulation);
-/// Returns the same of a request that need not be simulated for it.
-std::optional<FoundCase> find_case(const Measurements& measurements, const SimulationRequest& request);
-
-/// Returns the first case of a kernel on a problem without a mask and a GPU, with any tile; nullptr where there is none. A
-/// kernel that launches another one, as flash3 does, has that one's case where it was not measured itself.
-const MeasuredCase* find_case(const Measurements& measurements, const GpuSpec& gpu, std::string_view kernel,
-                              const AttentionProblem& problem);
-
-/// Returns the probes of what was simulated, by the same rule; one a row that was followed.
-std::vector<std::shared_ptr<const KnownProbe>> find_probes(const Measurements& measurements, const Simulation& simulation);
-/// Returns the HBM samples of what was simulated, by the same rule; null where there are none.
-std::shared_ptr<const KnownBandwidth> find_bandwidth(const Measurements& measurements, const Simulation& simulation);
-
-/// Returns whether both give every element of Q, K and V the same value.
-bool same_numbers(const InputSource& a, const InputSource& b);
-
-/// Returns whether every SM has as many blocks as fit, in every launch.
-bool has_as_many_blocks_as_fit(const Simulation& simulation);
-
-/// Returns whether every number of the GPU is as its file has it.
-bool unchanged(const GpuSpec& gpu);
-/// Gives a request its GPU without changed values. Returns false, and leaves the request, where that GPU cannot be loaded.
-bool take_unchanged_gpu(SimulationRequest& request);
 
 }  // namespace tilescope

@@ -1,5 +1,6 @@
 // Finds the probe, and simulates at its clock.
 #include "app/model/measurements/probe_time.h"
+#include "app/model/measurements/find_recorded.h"
 
 #include <utility>
 

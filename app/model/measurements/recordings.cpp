@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "app/model/measurements/find_recorded.h"
 #include "app/model/requests/assets.h"
 #include "sim/analysis/format.h"
 #include "sim/core/refuse.h"
@@ -61,7 +62,7 @@ Sentence clock_of_file_sentence(std::string_view source, const GpuSpec& gpu, con
 
 double recorded_lookups(const Recordings& recordings, const SimulationRequest& request) {
   SimulationRequest real = request;
-  if (!take_unchanged_gpu(real)) return 0;
+  if (!take_unchanged(real.gpu)) return 0;
   const auto found = find_case(recordings.known, real);
   if (!found) return 0;
   const auto& counters = found->measured().counters;

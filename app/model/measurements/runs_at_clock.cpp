@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "app/model/measurements/find_recorded.h"
 #include "app/model/measurements/useful_flops.h"
 
 namespace tilescope {

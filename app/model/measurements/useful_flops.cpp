@@ -3,9 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/kernel_table.h"
 #include "kernels/measure/timing.h"
-#include "sim/analysis/roofline.h"
 #include "sim/masks/block_mask.h"
 
 namespace tilescope {
@@ -16,6 +14,15 @@ namespace {
 constexpr std::int64_t most_elements_evaluated = std::int64_t{1} << 27;
 
 }  // namespace
+
+double useful_flops(const KernelInfo& kernel, const AttentionProblem& problem) {
+  if (!problem.causal || problem.seq_q == problem.seq_kv) return nominal_flops(kernel, problem);
+  AttentionProblem dense = problem;
+  dense.causal = false;
+  double visible = 0;
+  for (std::int64_t row = 0; row < problem.seq_q; ++row) visible += static_cast<double>(problem.visible_keys(row));
+  return nominal_flops(kernel, dense) * visible / (static_cast<double>(problem.seq_q) * static_cast<double>(problem.seq_kv));
+}
 
 double useful_flops(const Simulation& simulation) {
   const AttentionProblem& problem = simulation.request.problem;
@@ -30,13 +37,6 @@ double useful_flops(const Simulation& simulation) {
   if (evaluated > most_elements_evaluated) return 0;
   const double elements = static_cast<double>(problem.query_planes()) * static_cast<double>(problem.seq_q * problem.seq_kv);
   return nominal_flops(**kernel, dense) * static_cast<double>(visible_elements(*problem.mask, blocks, problem)) / elements;
-}
-
-TensorLoad load_of(const Simulation& simulation) {
-  // Under a mask the tensor cores compute the visited tiles, whatever is visible in them.
-  const bool masked = simulation.request.problem.mask != nullptr;
-  return {product_instruction(simulation), masked ? static_cast<double>(simulation.flops) : useful_flops(simulation),
-          simulation.cycles.value};
 }
 
 }  // namespace tilescope

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -66,6 +67,19 @@ std::vector<std::string> gpu_ids() {
 
 bool has_other_numbers(const GpuSpec& gpu) {
   return gpu.provenance.contains(id_key);
+}
+
+bool unchanged(const GpuSpec& gpu) {
+  return std::none_of(gpu.provenance.begin(), gpu.provenance.end(),
+                      [](const auto& entry) { return entry.second.note == changed_note; });
+}
+
+bool take_unchanged(GpuSpec& gpu) {
+  if (unchanged(gpu)) return true;
+  Result<GpuSpec> loaded = load_gpu(gpu.id);
+  if (!loaded) return false;
+  gpu = std::move(*loaded);
+  return true;
 }
 
 bool is_imagined(std::string_view gpu) {

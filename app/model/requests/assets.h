@@ -20,6 +20,11 @@ bool is_imagined(std::string_view gpu);
 /// Whether a GPU from a file has the id of a shipped GPU and other numbers: what is recorded of that one is not of this.
 bool has_other_numbers(const GpuSpec& gpu);
 
+/// Returns whether every number of the GPU is as its file has it.
+bool unchanged(const GpuSpec& gpu);
+/// Takes back what was changed of a GPU. Returns false, and leaves the GPU, where it cannot be loaded again.
+bool take_unchanged(GpuSpec& gpu);
+
 /// The folder of the GPU specs that this program measured: XDG_DATA_HOME/tilescope/gpus, else HOME/.local/share/…; nullopt where
 /// neither is set.
 std::optional<std::filesystem::path> own_gpu_folder();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/model/background/worker.h"
+#include "app/model/measurements/find_recorded.h"
 #include "app/model/measurements/measurements.h"
 #include "app/model/measurements/probe_comparison.h"
 #include "app/model/measurements/validation_state.h"

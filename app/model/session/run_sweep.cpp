@@ -8,6 +8,7 @@
 #include "app/model/background/parallel.h"
 #include "app/model/measurements/common_clock.h"
 #include "app/model/measurements/runs_at_clock.h"
+#include "app/model/requests/assets.h"
 #include "app/model/requests/own_tile.h"
 #include "sim/core/refuse.h"
 

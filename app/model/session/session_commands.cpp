@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/model/measurements/imported_counters.h"
+#include "app/model/requests/assets.h"
 #include "app/model/session/rung_code.h"
 #include "app/model/session/session_state.h"
 #include "app/model/state/window_state.h"

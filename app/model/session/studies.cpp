@@ -10,6 +10,7 @@
 
 #include "app/model/background/parallel.h"
 #include "app/model/background/slots.h"
+#include "app/model/measurements/find_recorded.h"
 #include "app/model/requests/own_tile.h"
 #include "app/model/requests/racers.h"
 #include "app/model/session/run_sweep.h"

@@ -28,7 +28,7 @@ struct Scene;          // app/model/state/deck.h
 struct ClassQuestion;  // app/model/state/deck.h
 struct KnownBundle;    // app/model/measurements/measurements.h
 struct ExportChoice;   // app/model/session/export_job.h
-struct LessonAnswer;   // app/model/lessons/lesson_runs.h
+struct LessonAnswer;   // app/model/lessons/lesson_answer.h
 
 /// What a command changes of that which links, files and undo keep.
 enum class Changes : std::uint8_t {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -14,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "app/model/requests/mask_tables.h"
+#include "app/model/state/link_values.h"
 #include "app/model/state/panel_ids.h"
 #include "app/model/state/playhead.h"
 #include "sim/analysis/bank_conflicts.h"
@@ -21,7 +21,6 @@
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 #include "sim/masks/expression.h"
-#include "sim/numerics/tile_machine.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
@@ -32,186 +31,18 @@ constexpr std::size_t longest_link = std::size_t{16} << 20;
 constexpr std::size_t longest_name = 4096;  // of a GPU's file
 constexpr std::int64_t largest_size = std::numeric_limits<std::int32_t>::max();
 
-// --- encoding ---------------------------------------------------------------------------------------------------------------
-
-constexpr std::string_view hex_digits = "0123456789ABCDEF";
-
-bool stays(char c) {
-  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  return letter || (c != '\0' && std::string_view("-._~,;:/").find(c) != std::string_view::npos);
-}
-
-std::string encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (stays(c))
-      out += c;
-    else
-      out += {'%', hex_digits[byte >> 4U], hex_digits[byte & 15U]};
-  }
-  return out;
-}
-
-std::optional<unsigned> hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return std::nullopt;
-}
-
-/// nullopt where a % is not followed by two hexadecimal digits.
-std::optional<std::string> decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const auto high = hex_value(text[i + 1]), low = hex_value(text[i + 2]);
-    if (!high || !low) return std::nullopt;
-    out += static_cast<char>(*high * 16 + *low);
-    i += 2;
-  }
-  return out;
-}
-
-// --- values -----------------------------------------------------------------------------------------------------------------
-
-Error bad_value(std::string_view key, std::string_view text, const Sentence& rule) {
-  return refuse("{} is '{}': it must be {}", printable(key), printable(text), rule);
-}
-
-template <class T>
-std::optional<T> number(std::string_view text) {
-  T value{};
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-template <class T>
-Status read_whole(std::string_view key, std::string_view text, std::int64_t low, std::int64_t high, T& into) {
-  const auto value = number<std::int64_t>(text);
-  if (!value || *value < low || *value > high) return bad_value(key, text, phrase("a whole number from {} to {}", low, high));
-  into = static_cast<T>(*value);
-  return Done{};
-}
-
-Status read_real(std::string_view key, std::string_view text, double low, double high, double& into) {
-  const auto value = number<double>(text);
-  if (!value || !(*value >= low && *value <= high)) return bad_value(key, text, phrase("a number from {:g} to {:g}", low, high));
-  into = *value;
-  return Done{};
-}
-
-/// Two cycles with a colon between them.
-Status read_range(std::string_view key, std::string_view text, TimeRange& into) {
-  const std::size_t colon = text.find(':');
-  const auto from = number<double>(text.substr(0, colon));
-  const auto to = number<double>(colon < text.size() ? text.substr(colon + 1) : std::string_view());
-  if (!from || !to || !(*from >= 0 && *from < *to && *to <= 1e300))
-    return bad_value(key, text, phrase("two cycles, the earlier one first, such as 100:250"));
-  into = {*from, *to};
-  return Done{};
-}
-
-/// A zoom of the map of a mask, and the query and the key at its top left.
-Status read_mask_zoom(std::string_view key, std::string_view text, MaskMapChoice& into) {
-  const std::size_t first = text.find(':'), second = first == std::string_view::npos ? first : text.find(':', first + 1);
-  const auto part = [&](std::size_t from, std::size_t to) {
-    return from > text.size() ? std::nullopt : number<double>(text.substr(from, to - from));
-  };
-  const bool whole = second != std::string_view::npos;
-  const auto zoom = whole ? part(0, first) : std::nullopt, query = whole ? part(first + 1, second) : std::nullopt;
-  const auto at = whole ? part(second + 1, text.size()) : std::nullopt;
-  constexpr double most = 1e9;
-  if (!zoom || !query || !at || !(*zoom >= 1 && *zoom <= most && std::abs(*query) <= most && std::abs(*at) <= most))
-    return bad_value(key, text, phrase("a zoom, a query and a key, such as 4:128:256"));
-  into.zoom = *zoom;
-  into.query = *query;
-  into.key = *at;
-  return Done{};
-}
-
-Status read_on(std::string_view key, std::string_view text, bool& into) {
-  if (text != "1" && text != "0") return bad_value(key, text, phrase("0 or 1"));
-  into = text == "1";
-  return Done{};
-}
-
-/// The place of `text` among `names`.
-Result<std::size_t> read_name(std::string_view key, std::string_view text, std::span<const std::string_view> names) {
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i] == text) return i;
-  return refuse("{} is '{}': {}", key, printable(text), name_hint(text, names));
-}
-
-template <class T>
-Status read_enum(std::string_view key, std::string_view text, std::span<const std::string_view> names, T& into) {
-  const auto place = read_name(key, text, names);
-  if (!place) return place.error();
-  into = static_cast<T>(*place);
-  return Done{};
-}
-
 constexpr std::array<std::string_view, 3> type_names = {"fp16", "bf16", "fp32"}, pass_names = {"forward", "backward", "both"},
                                           grain_names = {"operation", "tile", "phase"};
 constexpr std::array<std::string_view, 4> quantity_names = {"hbm", "l2", "time", "memory"};
 
-/// As LinkChoice.
 constexpr std::array<std::string_view, 3> mask_shows_names = {"state", "decided", "cuda"};
 constexpr std::int64_t largest_planes = std::int64_t{1} << 40;  // heads times batch
+
+/// As LinkChoice.
 constexpr std::array<std::string_view, link_choices.size()> link_names = {"l2_to_sm", "sm_to_l2", "hbm_read", "hbm_write", "smem"};
 
 /// As PageOrder.
 constexpr std::array<std::string_view, 2> page_order_names = {"shuffled", "contiguous"};
-
-std::vector<std::string_view> algorithm_names() {
-  std::vector<std::string_view> names;
-  for (const ProgramInfo& row : program_table()) names.push_back(row.id);
-  return names;
-}
-
-/// Rows with semicolons between them.
-std::string matrix_text(const Matrix& matrix) {
-  std::string out;
-  for (int row = 0; row < matrix.rows; ++row)
-    for (int col = 0; col < matrix.cols; ++col) out += fmt::format("{}{}", col > 0 ? "," : row > 0 ? ";" : "", matrix.at(row, col));
-  return out;
-}
-
-Status read_matrix(std::string_view key, std::string_view text, SharedMatrix& into) {
-  std::string rows(text);
-  std::replace(rows.begin(), rows.end(), ';', '\n');
-  Result<Matrix> matrix = parse_csv_matrix(rows, std::string(key));
-  if (!matrix) return matrix.error();
-  into = std::move(*matrix);
-  return Done{};
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += fmt::format("{}{}", out.empty() ? "" : ",", word);
-  return out;
-}
-
-Status read_algorithms(std::string_view key, std::string_view text, std::vector<std::string>& into) {
-  const std::vector<std::string_view> names = algorithm_names();
-  while (true) {
-    const std::size_t comma = text.find(',');
-    const auto known = read_name(key, text.substr(0, comma), names);
-    if (!known) return known.error();
-    if (std::find(into.begin(), into.end(), names[*known]) != into.end())
-      return bad_value(key, text, phrase("each algorithm once"));
-    into.emplace_back(names[*known]);
-    if (comma == std::string_view::npos) return Done{};
-    text.remove_prefix(comma + 1);
-  }
-}
-
-// --- the table of keys ------------------------------------------------------------------------------------------------------
 
 using Written = std::optional<std::string>;  // nullopt: as by default
 
@@ -370,7 +201,7 @@ constexpr std::array keys = {
         }},
     Key{"seed", [](const WindowState& s) { return unless(std::uint64_t{1}, s.seed); },
         [](WindowState& s, Text key, Text text) -> Status {
-          const auto seed = number<std::uint64_t>(text);
+          const auto seed = number_in<std::uint64_t>(text);
           if (!seed) return bad_value(key, text, phrase("a whole number from 0 to 18446744073709551615"));
           s.seed = *seed;
           return Done{};
@@ -544,8 +375,8 @@ constexpr std::array keys = {
         },
         [](WindowState& s, Text key, Text text) -> Status {
           const std::size_t colon = text.find(':');
-          const auto first = number<int>(text.substr(0, colon));
-          const auto second = number<int>(colon < text.size() ? text.substr(colon + 1) : Text());
+          const auto first = number_in<int>(text.substr(0, colon));
+          const auto second = number_in<int>(colon < text.size() ? text.substr(colon + 1) : Text());
           constexpr int most = static_cast<int>(most_pinned);
           if (!first || !second || *first < 0 || *second < 0 || *first > most || *second > most || *first == *second)
             return bad_value(key, text, phrase("two runs, 0 for the one on screen, such as 2:0"));

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/page_figures.h"
 #include "app/ui/widgets.h"
 #include "app/views/view.h"
 

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "app/model/measurements/error_sentences.h"
+#include "app/model/measurements/find_recorded.h"
 #include "app/model/measurements/time_errors.h"
 #include "app/model/requests/own_tile.h"
 #include "app/ui/panel_state.h"

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "app/model/lessons/drawn_curve.h"
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
-#include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/lesson_answer.h"
+#include "app/model/lessons/page_figures.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
 #include "app/views/lesson/figure_words.h"

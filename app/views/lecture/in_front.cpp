@@ -11,7 +11,7 @@
 #include <misc/cpp/imgui_stdlib.h>
 
 #include "app/model/lessons/lecture.h"
-#include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/whole_percents.h"
 #include "app/ui/key_hold.h"
 #include "app/ui/panel_state.h"

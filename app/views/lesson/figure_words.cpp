@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_expression.h"
 #include "app/ui/say.h"
 #include "app/views/study_panel.h"

@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/lesson_task.h"
+#include "app/model/lessons/page_figures.h"
 
 namespace tilescope {
 

@@ -10,8 +10,10 @@
 
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_list.h"
-#include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/lesson_task.h"
+#include "app/model/lessons/page_figures.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"

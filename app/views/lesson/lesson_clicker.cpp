@@ -7,8 +7,8 @@
 
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_player.h"
-#include "app/model/lessons/lesson_runs.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 

@@ -13,6 +13,7 @@
 
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_expression.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"

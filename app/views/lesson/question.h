@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/page_figures.h"
 #include "app/views/lesson/lesson_keys.h"
 #include "app/views/view.h"
 

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "app/model/lessons/drawn_curve.h"
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/state/center_views.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/plot.h"

@@ -1,6 +1,7 @@
 // The raw counters of the measured case that the window shows, by the hardware's own names.
 #include <cmath>
 
+#include "app/model/measurements/find_recorded.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
 #include "app/views/validate/validate_panel.h"

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/requests/assets.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
 #include "app/ui/typed_limits.h"

@@ -12,8 +12,9 @@
 #include <imgui_internal.h>
 
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_list.h"
-#include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/page_figures.h"
 #include "app/model/measurements/measurements.h"
 #include "app/model/requests/mask_tables.h"
 #include "app/ui/language.h"

@@ -5,8 +5,8 @@
 #include <imgui_internal.h>
 
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_list.h"
-#include "app/model/lessons/lesson_runs.h"
 #include "app/ui/tab_stops.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/temporary_folder.h"

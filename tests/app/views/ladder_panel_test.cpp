@@ -9,6 +9,7 @@
 
 #include "app/model/measurements/clock_under_load.h"
 #include "app/model/measurements/common_clock.h"
+#include "app/model/measurements/find_recorded.h"
 #include "app/model/requests/assets.h"
 #include "app/model/session/rung_code.h"
 #include "app/model/state/window_state.h"

@@ -10,8 +10,8 @@
 #include <imgui_internal.h>
 
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_list.h"
-#include "app/model/lessons/lesson_runs.h"
 #include "app/model/requests/assets.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/short_line.h"

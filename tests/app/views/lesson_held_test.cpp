@@ -6,8 +6,9 @@
 #include <doctest/doctest.h>
 
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_list.h"
-#include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/page_figures.h"
 #include "app/model/measurements/measurements.h"
 #include "app/model/state/deck.h"
 #include "app/ui/language.h"

@@ -10,8 +10,8 @@
 
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_list.h"
-#include "app/model/lessons/lesson_runs.h"
 #include "app/model/state/center_views.h"
 #include "app/ui/text_record.h"
 #include "app/views/chrome.h"

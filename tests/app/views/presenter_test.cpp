@@ -9,8 +9,8 @@
 
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_list.h"
-#include "app/model/lessons/lesson_runs.h"
 #include "app/model/requests/assets.h"
 #include "app/next_picture.h"
 #include "app/ui/text_record.h"

@@ -1,15 +1,16 @@
 // Figures of lessons are the simulation's own numbers.
-#include <algorithm>
 #include <clocale>
-#include <cmath>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "app/model/lessons/lesson_check.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_expression.h"
 #include "app/model/lessons/lesson_list.h"
+#include "app/model/lessons/lesson_parser.h"
 #include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/lesson_task.h"
+#include "app/model/lessons/page_figures.h"
 #include "app/model/requests/assets.h"
 #include "app/model/run_data/exactness.h"
 #include "sim/analysis/roofline.h"
@@ -306,194 +307,6 @@ TEST_CASE("lesson figures: a change that does not reach a goal says whether it s
   CHECK(worse.measures[0].now > worse.measures[0].before);
   CHECK(after("block_q=6").effect == TaskEffect::closer);
   CHECK(after("block_q=8").reached);
-}
-
-TEST_CASE("lesson figures: the first reason that fits a wrong answer is its reason") {
-  const auto lesson = parse_lesson(small_lesson, "x", "x.md");
-  REQUIRE(lesson);
-  StateRuns runs(&load_gpu);
-  const auto why = [&](std::size_t page, const LessonAnswer& answer) {
-    const auto figures = page_figures(**lesson, page, runs, {}, {});
-    REQUIRE_MESSAGE(figures, (figures ? std::string() : figures.error().sentence.text()));
-    const LessonWrong* wrong = why_wrong(*(*lesson)->pages[page].ask, answer, *figures);
-    return wrong == nullptr ? std::string() : plain_text(wrong->say);
-  };
-  LessonAnswer answer;
-  answer.option = 0;
-  CHECK(why(0, answer) == "It never stores the {} scores.");
-  answer.option = 1;
-  CHECK(why(0, answer).empty());          // right
-  CHECK(why(2, LessonAnswer{}).empty());  // wrong, and no reason is written
-  answer.number = 16;
-  CHECK(why(1, answer).empty());
-  answer.number = 4.3;  // d is 4, and the tolerance a tenth
-  CHECK(why(1, answer) == "That is the length of a row, at step {}.");
-  answer.number = 4.5;
-  CHECK(why(1, answer) == "Count the rows of K.");
-  answer.number = 250;
-  CHECK(why(1, answer) == "That is the number of scores.");
-  answer.given = false;
-  CHECK(why(1, answer).empty());
-  answer.given = true;
-  answer.order = {0, 1};
-  CHECK(why(3, answer) == "O is written once.");
-  // Figures of a reason are those of the reveal: the step that it plays to.
-  CHECK(page_figures(**lesson, 1, runs, {}, {})->revealed.at("step") == 3);
-}
-
-TEST_CASE("lesson figures: a wrong drawing has the reason of the way it is off") {
-  std::string text = small_lesson;
-  const std::string curve = "curve = \"exps\"\n";
-  REQUIRE(text.find(curve) != std::string::npos);
-  text.insert(text.find(curve) + curve.size(),
-              "wrong = [{ drawn = \"above\", say = \"High.\" }, { drawn = \"below\", say = \"Low.\" }, { say = \"Other.\" }]\n");
-  const auto lesson = parse_lesson(text, "x", "x.md");
-  REQUIRE_MESSAGE(lesson, (lesson ? std::string() : lesson.error().sentence.text()));
-  const LessonQuestion& ask = *(*lesson)->pages[4].ask;
-  PageFigures figures;
-  figures.curve = {10, 20, 40};
-  const auto why = [&](std::vector<double> drawn) {
-    LessonAnswer answer;
-    answer.drawn = std::move(drawn);
-    const LessonWrong* wrong = why_wrong(ask, answer, figures);
-    return wrong == nullptr ? std::string() : plain_text(wrong->say);
-  };
-  CHECK(why({14, 11, 40}).empty());  // within a half everywhere
-  CHECK(why({20, 20, 40}) == "High.");
-  CHECK(why({20, 11, 40}) == "High.");  // the second is below, but near enough
-  CHECK(why({10, 20, 10}) == "Low.");
-  CHECK(why({20, 20, 10}) == "Other.");
-  figures.curve = {10, 20, 80};
-  CHECK(why({10, 28, 64}).empty());      // bends less, but upwards
-  CHECK(why({10, 30, 60}) == "Other.");  // near enough everywhere, but nearly straight
-
-  StateRuns runs(&load_gpu);
-  const auto findings = [&](const std::string& reasons) {
-    std::string changed = text;
-    const std::size_t from = changed.find("wrong = [{ drawn");
-    changed.replace(from, changed.find('\n', from) - from, reasons);
-    const auto again = parse_lesson(changed, "x", "x.md");
-    return again ? fmt::format("{}", fmt::join(check_pages(**again, runs, {}), "\n")) : again.error().sentence.text();
-  };
-  const std::string high = "{ drawn = \"above\", say = \"High.\" }", low = "{ drawn = \"below\", say = \"Low.\" }",
-                    shape = "{ drawn = \"shape\", say = \"Shape.\" }", rest = "{ say = \"Other.\" }";
-  CHECK(findings("wrong = [" + high + "," + low + "," + shape + "]").empty());
-  CHECK(findings("wrong = [" + high + "," + low + "," + shape + "," + rest + "]").find("take every wrong drawing") !=
-        std::string::npos);
-  CHECK(findings("wrong = [" + high + "," + high + "]").find("drawn = \"above\" has a second reason") != std::string::npos);
-  CHECK(findings("wrong = [{ drawn = \"left\", say = \"No.\" }]").find("drawn must be") != std::string::npos);
-}
-
-TEST_CASE("lesson: a drawing differs from its curve in how steep it is, and where the two part or meet") {
-  using Slope = CurveDifference::Slope;
-  const std::vector<double> xs = {16, 32, 64, 128}, curve = {10, 40, 160, 640};
-  const auto difference = [&](const std::vector<double>& drawn, double tolerance = 0.5) {
-    return *curve_difference(xs, drawn, curve, tolerance);
-  };
-  CHECK(difference({10, 20, 40, 80}).slope == Slope::too_flat);
-  CHECK(difference({1, 40, 160, 640}).slope == Slope::too_steep);
-  CHECK(difference({640, 160, 40, 10}).slope == Slope::other_way);
-  CHECK(difference({20, 80, 320, 1280}).slope == Slope::right);  // twice as high everywhere
-  CHECK_FALSE(difference({0, 40, 160, 640}).slope);
-  CHECK(difference({10, 40, 60, 80}).parts_after == 1);
-  CHECK_FALSE(difference({10, 40, 60, 80}).meets_at);
-  CHECK(difference({1, 10, 160, 640}).meets_at == 2);
-  for (const auto& both : {difference({10, 400, 160, 80}), difference(curve), difference({1, 1, 1, 1})}) {
-    CHECK_FALSE(both.parts_after);
-    CHECK_FALSE(both.meets_at);
-  }
-  CHECK_FALSE(curve_difference(xs, {1, 2}, curve, 0.5));
-}
-
-TEST_CASE("lessons: a straight line through the ends of the HBM bytes of standard attention is told that they bend") {
-  const auto lesson = load_lesson(load_lesson_list(), "1", "en");
-  REQUIRE(lesson);
-  const auto page = std::ranges::find_if((*lesson)->pages,
-                                         [](const LessonPage& each) { return each.ask && each.ask->kind == QuestionKind::draw; });
-  REQUIRE(page != (*lesson)->pages.end());
-  StateRuns runs(&load_gpu);
-  const auto figures = page_figures(**lesson, static_cast<std::size_t>(page - (*lesson)->pages.begin()), runs, {}, {});
-  REQUIRE(figures);
-  const std::vector<double> across = places_across(page->ask->xs), &curve = figures->curve;
-  LessonAnswer straight, exact;
-  for (const double part : across) straight.drawn.push_back(curve.front() + part * (curve.back() - curve.front()));
-  exact.drawn = curve;
-  CHECK(is_right(*page->ask, exact, *figures));
-  CHECK_FALSE(is_right(*page->ask, straight, *figures));
-  const LessonWrong* const reason = why_wrong(*page->ask, straight, *figures);
-  REQUIRE(reason != nullptr);
-  CHECK(plain_text(reason->say).find("straight line") != std::string::npos);
-}
-
-TEST_CASE("lesson check: a reason that no answer gets, and options in the right order, are findings") {
-  StateRuns runs(&load_gpu);
-  const auto findings = [&](const std::string& from, const std::string& to) {
-    std::string text = small_lesson;
-    REQUIRE(text.find(from) != std::string::npos);
-    const auto lesson = parse_lesson(text.replace(text.find(from), from.size(), to), "x", "x.md");
-    REQUIRE_MESSAGE(lesson, (lesson ? std::string() : lesson.error().sentence.text()));
-    std::vector<std::string> found = check_pages(**lesson, runs, {});
-    for (const std::string& digit : check_digits(**lesson)) found.push_back(digit);
-    const auto plain = parse_lesson(small_lesson, "y", "y.md");
-    REQUIRE(plain);
-    for (const std::string& other : check_same_structure(**plain, **lesson)) found.push_back(other);
-    return fmt::format("{}", fmt::join(found, "\n"));
-  };
-  CHECK(findings("choice = 1", "choice = 1").empty());
-  CHECK(findings("[8, 16, 32] }\ncurve = \"exps\"", "[8, 16, 24] }\ncurve = \"N + 100\"").find("a flat line at 112") !=
-        std::string::npos);
-  CHECK(findings("choice = 1", "choice = 2").find("x.md:24: option 2 is the right one: it needs no reason") == 0);
-  CHECK(findings("near = \"d\"", "near = \"N\"").find("x.md:40: near is 16, within the tolerance of the right answer, 16") == 0);
-  CHECK(findings("near = \"d\"", "near = \"N / (N - 16)\"").find("x.md:40: 'N / (N - 16)' cannot be computed") == 0);
-  CHECK(findings("near = \"N * Nk\"", "near = \"d + 0.1\"").find("x.md:41: near is 4.1, and the reason at line 40 comes first") ==
-        0);
-  CHECK(findings("the number of scores", "all 256 scores").find("x.md:41: '256' is a number that nothing computes") == 0);
-  CHECK(findings("\"sm_to_l2.O\", \"l2_to_sm.Q + l2_to_sm.K + l2_to_sm.V\"", "\"N * Nk\", \"N\"")
-            .find("the options stand in the right order already: move one, and its value") != std::string::npos);
-  CHECK(findings("near = \"d\"", "near = \"d + 1\"").find("here 'reason: near = d + 1', there 'reason: near = d'") !=
-        std::string::npos);
-}
-
-TEST_CASE("lesson figures: an answer is right within its tolerance") {
-  const auto lesson = parse_lesson(small_lesson, "x", "x.md");
-  REQUIRE(lesson);
-  const LessonQuestion& number = *(*lesson)->pages[1].ask;
-  PageFigures figures;
-  figures.answer = 16;
-  LessonAnswer answer;
-  answer.number = 17;
-  CHECK(is_right(number, answer, figures));
-  answer.number = 18;
-  CHECK_FALSE(is_right(number, answer, figures));
-  answer.number = std::nan("");
-  CHECK_FALSE(is_complete(number, answer));
-  const LessonQuestion& order = *(*lesson)->pages[3].ask;
-  figures.values = {1, 3};
-  answer.order = {1, 0};
-  CHECK(is_complete(order, answer));
-  CHECK(is_right(order, answer, figures));
-  answer.order = {0, 1};
-  CHECK_FALSE(is_right(order, answer, figures));
-  answer.order = {0, 0};
-  CHECK_FALSE(is_complete(order, answer));
-}
-
-TEST_CASE("lessons: lesson 20 takes no flat and no straight line for a time that grows in steps") {
-  const auto lesson = load_lesson(load_lesson_list(), "20", "en");
-  REQUIRE(lesson);
-  StateRuns runs(&load_gpu);
-  const auto figures = page_figures(**lesson, 5, runs, {}, {});
-  REQUIRE(figures);
-  const LessonQuestion& ask = *(*lesson)->pages[5].ask;
-  REQUIRE(ask.kind == QuestionKind::draw);
-  const std::vector<double>& curve = figures->curve;
-  LessonAnswer exact, flat, straight;
-  exact.drawn = curve;
-  flat.drawn = {37.8, 40, 40, 40};
-  for (const double part : places_across(ask.xs)) straight.drawn.push_back(curve.front() + part * (curve.back() - curve.front()));
-  CHECK(is_right(ask, exact, *figures));
-  CHECK_FALSE(is_right(ask, flat, *figures));
-  CHECK_FALSE(is_right(ask, straight, *figures));
 }
 
 TEST_CASE("lessons: every block of the map that lesson 15 calls full is full") {

@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_list.h"
-#include "app/model/lessons/lesson_runs.h"
 #include "app/model/requests/assets.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/model/session/opened_session.h"

@@ -3,6 +3,7 @@
 
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_list.h"
+#include "app/model/lessons/lesson_parser.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
 
 using namespace tilescope;

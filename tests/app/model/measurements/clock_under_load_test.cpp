@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "app/model/measurements/common_clock.h"
+#include "app/model/measurements/find_recorded.h"
 #include "app/model/measurements/runs_at_clock.h"
 #include "app/model/measurements/useful_flops.h"
 #include "app/model/requests/assets.h"

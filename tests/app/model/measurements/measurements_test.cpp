@@ -1,20 +1,19 @@
-// Bundles as the program finds them: recorded files, broken ones, and the case of what is shown. Every number is synthetic.
+// Bundles as the program loads them: recorded files, and broken ones. Every number is synthetic.
 #include "app/model/measurements/measurements.h"
-#include "app/ui/say.h"
+
+#include <filesystem>
+#include <string>
 
 #include <doctest/doctest.h>
 
-#include "app/model/measurements/validation_run.h"
+#include "app/ui/say.h"
 #include "kernels/measure/bundle.h"
-#include "kernels/measure/probe_json.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/environment_variable.h"
 #include "tests/sim/test_gpus.h"
 #include "tests/synthetic_measurements.h"
 
 using namespace tilescope;
-
-namespace {}  // namespace
 
 TEST_CASE("measurements: recorded bundles are found, other files ignored, a broken one reported") {
   const TemporaryFolder folder;
@@ -60,116 +59,4 @@ TEST_CASE("measurements: an unusable bundle is one sentence with its path") {
   const auto none = load_bundle(folder.file("bare.json", to_json(MeasurementBundle{})));
   REQUIRE_FALSE(none);
   CHECK(none.error().sentence.text().find("no cases") != std::string::npos);
-}
-
-TEST_CASE("measurements: a case matches only the same kernel, problem, tile and unchanged GPU") {
-  const GpuSpec gpu = toy_gpu();
-  Measurements measurements;
-  measurements.bundles.push_back(std::make_shared<const KnownBundle>(KnownBundle{synthetic_bundle(gpu), "toy.json", false}));
-  const MeasuredCase& wanted = measurements.bundles[0]->bundle.cases[4];
-  SimulationRequest request;
-  request.algorithm = wanted.kernel;
-  request.problem = wanted.problem;
-  request.tile = wanted.tile;
-  request.gpu = gpu;
-  const auto found = [&](const SimulationRequest& asked) {
-    const auto simulation = simulate(asked);
-    REQUIRE(simulation);
-    return find_case(measurements, **simulation);
-  };
-  const auto same = found(request);
-  REQUIRE(same);
-  CHECK(same->index == 4);
-  CHECK(same->measured() == wanted);
-
-  SimulationRequest other = request;
-  other.algorithm = "flash1";
-  CHECK_FALSE(found(other));
-  other = request;
-  other.problem.causal = true;
-  CHECK_FALSE(found(other));
-  other = request;
-  other.tile = TileShape{8, 16};
-  CHECK_FALSE(found(other));
-  other = request;
-  REQUIRE(set_spec_value(other.gpu, "l2.capacity_bytes=4096"));
-  CHECK_FALSE(found(other));
-
-  KnownBundle live{measurements.bundles[0]->bundle, {}, true};
-  measurements.bundles.insert(measurements.bundles.begin(), std::make_shared<const KnownBundle>(std::move(live)));
-  CHECK(found(request)->bundle->live);
-}
-
-TEST_CASE("measurements: probes lie next to the bundles and match by the same rule") {
-  const TemporaryFolder folder;
-  const AssetsFolder assets(folder.path(""));
-  std::filesystem::create_directory(folder.path("measured"));
-  ProbeResult probe;  // synthetic: no kernel recorded this
-  probe.kernel = "flash2";
-  probe.device = "NVIDIA H200";
-  probe.problem.head_dim = 64;
-  probe.problem.seq_q = probe.problem.seq_kv = 256;
-  probe.tile = {128, 128};
-  folder.file("measured/h200-probe-synthetic.json", to_json(probe));
-  const Measurements known = load_measurements();
-  CHECK(known.problem == "");
-  REQUIRE(known.probes.size() == 1);
-  CHECK(known.bundles.empty());
-  SimulationRequest request;
-  request.problem = probe.problem;
-  request.tile = probe.tile;
-  request.gpu = h200_gpu();
-  const auto found = [&] {
-    const auto simulation = simulate(request);
-    REQUIRE(simulation);
-    return find_probes(known, **simulation).size() == 1;
-  };
-  CHECK(found());
-  request.problem.causal = true;
-  CHECK_FALSE(found());
-  request.problem.causal = false;
-  request.gpu = toy_gpu();
-  request.tile = TileShape{16, 16};
-  CHECK_FALSE(found());
-  folder.file("measured/h200-probe-synthetic.json", "{\"schema\": \"tilescope.probe/2\"}");
-  CHECK(load_measurements().problem.text().find("h200-probe-synthetic.json") != std::string::npos);
-}
-
-TEST_CASE("validation run: every wanted case is done once, on any number of threads, and cancelling stops it") {
-  const GpuSpec gpu = toy_gpu();
-  const MeasurementBundle bundle = synthetic_bundle(gpu);
-  for (const int threads : {1, 2, 7}) {
-    std::vector<int> times(bundle.cases.size());
-    CHECK(validate_cases(
-        gpu, bundle.cases, {}, [](std::size_t i) { return i != 2; }, threads,
-        [&](std::size_t i, const CaseValidation& result) {
-          ++times[i];
-          CHECK(result.verdict() == Verdict::within);
-          return true;
-        }));
-    CHECK(times == std::vector<int>{1, 1, 0, 1, 1, 1});
-  }
-  std::size_t done = 0;
-  CHECK_FALSE(validate_cases(gpu, bundle.cases, {}, {}, 1, [&](std::size_t, const CaseValidation&) { return ++done < 2; }));
-  CHECK(done == 2);
-  CHECK_FALSE(validate_cases(gpu, bundle.cases, {}, {}, 2, {}, [] { return true; }));
-}
-
-TEST_CASE("validation run: the window's order begins with what is simulated soonest, the other ends with it") {
-  const GpuSpec gpu = toy_gpu();
-  MeasurementBundle bundle = synthetic_bundle(gpu);
-  bundle.cases.resize(2);
-  bundle.cases[0].problem.heads = bundle.cases[0].problem.kv_heads = 2 * bundle.cases[1].problem.heads;
-  bundle.cases[0].problem.seq_q = bundle.cases[1].problem.seq_q;
-  bundle.cases[0].problem.seq_kv = bundle.cases[1].problem.seq_kv;
-  bundle.cases[0].problem.batch = bundle.cases[1].problem.batch;
-  for (const CaseOrder order : {CaseOrder::largest_first, CaseOrder::smallest_first}) {
-    std::vector<std::size_t> seen;
-    const auto note = [&](std::size_t i, const CaseValidation&) {
-      seen.push_back(i);
-      return true;
-    };
-    CHECK(validate_cases(gpu, bundle.cases, {}, {}, 1, note, {}, order));
-    CHECK(seen == (order == CaseOrder::largest_first ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{1, 0}));
-  }
 }

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
+#include "app/model/measurements/find_recorded.h"
 #include "app/model/session/session.h"
 #include "app/platform/files.h"
 #include "app/views/panels.h"

@@ -9,6 +9,7 @@
 
 #include "app/model/measurements/clock_under_load.h"
 #include "app/model/measurements/error_sentences.h"
+#include "app/model/measurements/find_recorded.h"
 #include "app/model/requests/assets.h"
 #include "app/platform/files.h"
 #include "sim/analysis/validation_csv.h"

@@ -8,7 +8,7 @@
 
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
-#include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/lesson_answer.h"
 #include "app/platform/files.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/model/session/opened_session.h"
