@@ -408,6 +408,17 @@ Result<ExportedSteps> export_deck_film(StepPictures& pictures, const ExportOptio
   return out;
 }
 
+/// A picture of one page of a lesson, as the class sees it.
+Result<ExportedSteps> export_lesson_picture(StepPictures& pictures, const ExportOptions& options) {
+  pictures.set_vector(options.format == ExportFormat::svg);
+  Result<std::string> bytes = draw_file(pictures, options.format);
+  if (!bytes) return bytes.error();
+  ExportedSteps out;
+  out.files.push_back({std::nullopt, std::move(*bytes)});
+  out.notice = pictures.notice();
+  return out;
+}
+
 /// What can be refused before anything is simulated.
 Status check_format(const ExportOptions& options) {
   if (!is_film(options.format)) return Done{};
@@ -423,14 +434,14 @@ Result<ExportedSteps> export_steps(const ExportOptions& options) {
   if (Status possible = check_format(options); !possible) return possible.error();
   RenderOptions picture = options.picture;
   const bool page = options.format == ExportFormat::html, of_lesson = !picture.lesson.empty();
-  picture.lesson_beside = of_lesson || (page && picture.deck != nullptr);
+  picture.lesson_beside = page && (of_lesson || picture.deck != nullptr);
   // Who reads a handout was in the class: it has the pictures of the class, in their large text.
-  picture.present = picture.present || picture.lesson_beside || picture.deck != nullptr;
+  picture.present = picture.present || of_lesson || picture.deck != nullptr;
   if (options.steps) picture.step = options.steps->first;
   const bool caption = options.caption && !(page && !picture.panel.empty());  // a page has it as text, too
   const Result<std::unique_ptr<StepPictures>> pictures = StepPictures::make(picture, caption);
   if (!pictures) return pictures.error();
-  if (of_lesson) return export_lesson(**pictures, options);
+  if (of_lesson) return page ? export_lesson(**pictures, options) : export_lesson_picture(**pictures, options);
   if (picture.deck != nullptr)
     return page                      ? export_deck(**pictures, options)
            : is_film(options.format) ? export_deck_film(**pictures, options)

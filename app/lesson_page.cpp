@@ -57,7 +57,7 @@ class HtmlProse {
       if (run.figure) {
         const auto found = values_ != nullptr ? values_->find(run.figure->expression) : ExpressionValues::const_iterator();
         const bool known = values_ != nullptr && found != values_->end();
-        out += fmt::format("<b>{}</b>", html_text(known ? figure_words(found->second, run.figure->unit) : "…"));
+        out += fmt::format("<b>{}</b>", html_text(known ? figure_words(found->second, run.figure->unit) : "–"));
       } else {
         const std::string text = plain || run.code ? html_text(run.text) : with_terms(run.text);
         out += run.code ? fmt::format("<code>{}</code>", text) : run.bold ? fmt::format("<b>{}</b>", text) : text;

@@ -90,7 +90,12 @@ Result<const CsvSheet*> sheet_of(const std::string& name) {
 /// Errors  a lesson in another format, or with what its own pages decide
 Status check_lesson(const CommandLine& line, const Format& format) {
   if (line.lesson.empty()) return Done{};
-  if (format.ending != ".html") return refuse("--lesson makes a page: end --out in .html, not in {}", format.ending);
+  const bool picture = format.ending == ".png" || format.ending == ".svg";
+  if (!picture && format.ending != ".html")
+    return refuse("--lesson makes a page or a picture: end --out in .html, .png or .svg, not in {}", format.ending);
+  if (picture && line.lesson.find(':') == std::string::npos)
+    return refuse("{} is a picture of one page: name it, as in --lesson {}:1, or end --out in .html for all pages", format.ending,
+                  printable(line.lesson));
   for (const auto& [flag, given] :
        {std::pair{"--steps", line.steps.has_value()}, {"--grain", line.grain.has_value()}, {"--panel", !line.panel.empty()}})
     if (given) return refuse("{} means nothing with --lesson: its pages decide; leave it out", flag);

@@ -184,7 +184,7 @@ void give_room_to_race(Layout& layout, float height, float scale, bool sm_rows) 
 
 Layout present_lesson_layout(float width, float height, float scale, const PresentedLook& look) {
   constexpr float transport_height = 40, timeline_height = 150;
-  constexpr float least_middle = 544, least_beside = 255, most_beside = 0.42F, least_row = 180, row_share = 0.48F;
+  constexpr float least_middle = 544, least_beside = 255, most_beside = 0.42F, least_row = 180, row_share = 0.48F, most_row = 0.52F;
   const float down = std::min(1.0F, height / (420 * scale)), gap = std::max(2.0F, std::round(8 * scale * down));
   const float caption = std::round(caption_height * scale * down), transport = std::round(transport_height * scale * down);
   const float low = height - gap;
@@ -215,7 +215,7 @@ Layout present_lesson_layout(float width, float height, float scale, const Prese
   if (middle && beside > 0) {
     const bool column = room.width() >= (least_middle + least_beside) * scale + gap;
     const float wide = std::min(room.width() - gap - least_middle * scale, most_beside * room.width());
-    const float high = std::min(std::max(row_share * room.height(), least_row * scale), 0.6F * room.height());
+    const float high = std::min(std::max(row_share * room.height(), least_row * scale), most_row * room.height());
     stacked = column;
     panels.min = column ? ImVec2(std::round(room.max.x - wide), room.min.y) : ImVec2(room.min.x, std::round(room.max.y - high));
     column ? room.max.x = panels.min.x - gap : room.max.y = panels.min.y - gap;

@@ -387,7 +387,19 @@ void AppFrame::draw_panel(const char* id, const Rect& rect, const View& view, Co
   if (!panel->lays_itself_out) ImGui::SetNextWindowContentSize(size);
   if (size.x > 0) flags |= ImGuiWindowFlags_HorizontalScrollbar;
   if (!panel->scrolls && size.x == 0 && size.y == 0) flags |= ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  // A class sees all of what its page looks at: the clicker scrolls it.
+  PicturePlace* const place = presents_lesson(view) && options_.panel.empty() && std::string_view(id) != "lesson"
+                                  ? &picture_places().of(view.lesson, id)
+                                  : nullptr;
+  if (place != nullptr)
+    if (const auto wanted = std::exchange(place->wanted, std::nullopt)) ImGui::SetNextWindowScroll({-1, *wanted});
   ImGui::BeginChild(id, {rect.width(), rect.height()}, ImGuiChildFlags_AlwaysUseWindowPadding, flags);
+  if (place != nullptr) {
+    place->scroll = ImGui::GetScrollY();
+    place->most = ImGui::GetScrollMaxY();
+    place->seen = ImGui::GetWindowHeight();
+    place->frame = ImGui::GetFrameCount();
+  }
   if (copy_panel_ == id) {
     const TextRecording recording;
     panel->draw(view, commands);

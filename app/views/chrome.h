@@ -67,6 +67,8 @@ bool holds_pointer(const View& view);
 void draw_pointer(const View& view);
 /// Returns the title of a scene; of one without, what it shows.
 std::string scene_name(const Scene& scene);
+/// "Scene 2/7": where the deck is.
+std::string scene_count(const View& view);
 /// Draws black over everything, and takes the keyboard and the mouse from what is under it.
 void draw_blank(const View& view);
 /// Returns the height that draw_left_over() takes.

@@ -446,4 +446,20 @@ TEST_CASE("export: one page of a lesson is a page, and a lesson that is not ther
   REQUIRE_FALSE(refused);
 }
 
+TEST_CASE("export: one page of a lesson is a vector picture with its text and its question") {
+  const TemporaryFolder folder;
+  ExportOptions options = small_export(ExportFormat::svg);
+  options.steps.reset();
+  options.picture.width = 1280;
+  options.picture.height = 720;
+  options.picture.lesson = folder.file("00-small.en.md", small_lesson) + ":2";
+  const auto done = exported(options);
+  if (!done) return;
+  REQUIRE(done->files.size() == 1);
+  const std::string& svg = done->files.front().bytes;
+  CHECK(broken_tag(svg, {}) == "");
+  CHECK(svg.starts_with("<?xml"));
+  CHECK(without_tags(svg).find("How many keys?") != std::string::npos);
+}
+
 }  // namespace tilescope

@@ -124,8 +124,9 @@ struct Recorded {
 /// A bar of one run, and what stands below it.
 struct Bar {
   std::vector<Part> parts;
-  double value = 0;               // of the run itself, without what is owed
-  std::string text, brief, more;  // the figure, the same in fewer words, and what else there is room for
+  double value = 0;              // of the run itself, without what is owed
+  std::string text, brief;       // the figure, and the same in fewer words
+  std::string more, brief_more;  // what is written after the run
   std::optional<Recorded> recorded;
   double length() const {
     double sum = 0;
@@ -189,7 +190,10 @@ Bar traffic_bar(const PageRun& run, Link up, Link down) {
   for (const Tensor tensor : simulation.program->tensors())
     if (const auto part = static_cast<double>(dirty_bytes_at_end(simulation, tensor)); part > 0)
       bar.parts.push_back({part, tensor, Part::Way::owed});
-  if (owed > 0) bar.more = say(tr("+ {} after the run"), format_bytes(owed));
+  if (owed > 0) {
+    bar.more = say(tr("+ {} after the run"), format_bytes(owed));
+    bar.brief_more = fmt::format("+ {}", format_bytes(owed));
+  }
   return bar;
 }
 
@@ -376,9 +380,12 @@ void draw_parts(const Theme& theme, const Rect& rect, std::span<const Part> part
     const Rect at = {{x(sum), rect.min.y}, {x(sum + part.value), rect.max.y}};
     sum += part.value;
     if (!part.tensor || part.way == Part::Way::owed) continue;
-    if (name_fits(theme, part.tensor, at.width()))
-      draw_text(list, theme.ui_bold, at, text_on(theme, theme.color(part.tensor)), formula_text(to_string(part.tensor)),
-                Align::center);
+    if (!name_fits(theme, part.tensor, at.width())) continue;
+    const std::string name = formula_text(to_string(part.tensor));
+    const float high = std::min(1.0F, at.height() / theme.ui_bold->FontSize);  // a thin bar has smaller names
+    const float half = 0.5F * high * text_width(theme.ui_bold, name);
+    draw_fitted_text(list, theme.ui_bold, {{at.center().x - half, at.min.y}, {at.center().x + half, at.max.y}},
+                     text_on(theme, theme.color(part.tensor)), name);
   }
 }
 
@@ -428,11 +435,34 @@ ImFont* fitting_font(std::initializer_list<ImFont*> fonts, std::span<const TextR
   return *(fonts.end() - 1);
 }
 
+/// How large and how close the words stand. Heights are parts of a font's.
+struct Look {
+  Theme theme;
+  bool large = false;  // for a class
+  float line = 1.35F, heading = 1.6F;
+  float gap = 0.6F;     // of a line, below the texts of a run
+  int least_below = 1;  // lines below a figure that always have room
+};
+
+/// From the usual one to the smallest: what does not fit in one may fit in the next.
+std::vector<Look> looks_of(const View& view) {
+  const Theme& theme = *view.theme;
+  std::vector<Look> looks = {{theme, view.workspace->present}};
+  Theme smaller = theme;
+  smaller.heading = theme.ui_bold;
+  looks.push_back({smaller});
+  Theme small = smaller;
+  small.heading = small.ui_bold = small.ui = theme.ui_small;
+  small.scale *= 0.75F;  // of distances and of the thinnest bar
+  looks.push_back({small, false, 1.2F, 1.3F, 0.35F, 0});
+  return looks;
+}
+
 /// Fonts and heights of all columns.
 struct Sizes {
   ImFont *title = nullptr, *strong = nullptr, *second = nullptr;  // of columns; of names and figures; of what stands below these
   float line = 0, heading = 0, name = 0, band = 0, bar = 0;       // name: above the bar of each run
-  float least_band = 0;                                           // of a run, with the first line below its figure
+  float least_band = 0;                                           // of a run, with the lines below its figure that must be there
   int below = 0;                                                  // lines below a figure
 };
 
@@ -454,9 +484,9 @@ std::string first_that_wraps(const ImFont* font, float width, int lines, const s
 
 /// Larger text in a small window takes smaller fonts where words would be cut. The sizes are those of after the answer, so that no
 /// bar moves when it comes. `widths`: of the columns; `has_time`: the last of them is that of time; `room`: the height.
-Sizes sizes_of(const View& view, std::span<const Column> columns, std::span<const PageRun> runs, std::span<const float> widths,
+Sizes sizes_of(const Look& look, std::span<const Column> columns, std::span<const PageRun> runs, std::span<const float> widths,
                float room, std::size_t rows, bool has_time) {
-  const Theme& theme = *view.theme;
+  const Theme& theme = look.theme;
   Sizes sizes;
   const auto timed = [&](std::size_t c, std::size_t run) {
     return has_time && c + 1 == columns.size() ? runs[run].simulation.get() : nullptr;
@@ -471,12 +501,12 @@ Sizes sizes_of(const View& view, std::span<const Column> columns, std::span<cons
       if (!texts.empty()) seconds.push_back({texts.back(), widths[c]});
     }
   }
-  ImFont* const usual = view.workspace->present ? theme.heading : theme.ui_bold;
+  ImFont* const usual = look.large ? theme.heading : theme.ui_bold;
   sizes.title = fitting_font({theme.heading, theme.ui, theme.ui_small}, titles);
   sizes.strong = fitting_font({usual, theme.ui_bold, theme.ui, theme.ui_small}, figures);
   sizes.second = fitting_font({theme.ui, theme.ui_small}, seconds);
-  sizes.line = std::round(1.35F * sizes.strong->FontSize);
-  sizes.heading = std::round(1.6F * theme.heading->FontSize);
+  sizes.line = std::round(look.line * sizes.strong->FontSize);
+  sizes.heading = std::round(look.heading * theme.heading->FontSize);
   sizes.name = rows > 1 ? sizes.line : 0;
   int wanted = 0;
   for (std::size_t c = 0; c < columns.size(); ++c)
@@ -485,10 +515,9 @@ Sizes sizes_of(const View& view, std::span<const Column> columns, std::span<cons
         wanted = std::max(wanted, wrapped_lines(sizes.second, texts.front(), widths[c]));
   const float least_bar = 10 * theme.scale, readable_bar = 24 * theme.scale, most_bar = 200 * theme.scale,
               most_band = 320 * theme.scale;
-  constexpr float gap = 0.6F;  // of a line, below the texts
   sizes.band = std::floor(std::min((room - sizes.heading) / static_cast<float>(rows), most_band));
-  const auto texts = [&](int below) { return sizes.name + (1 + static_cast<float>(below) + gap) * sizes.line; };
-  sizes.least_band = std::ceil(texts(std::min(wanted, 1)) + least_bar);
+  const auto texts = [&](int below) { return sizes.name + (1 + static_cast<float>(below) + look.gap) * sizes.line; };
+  sizes.least_band = std::ceil(texts(std::min(wanted, look.least_below)) + least_bar);
   // One line is worth a thin bar, more lines are not.
   while (sizes.below < wanted && texts(sizes.below + 1) + (sizes.below == 0 ? least_bar : readable_bar) <= sizes.band)
     ++sizes.below;
@@ -496,21 +525,32 @@ Sizes sizes_of(const View& view, std::span<const Column> columns, std::span<cons
   return sizes;
 }
 
-/// The figure below a bar; where it `compares`, against that of the first run.
-void draw_figure(const Sizes& sizes, const ImU32 color, const Rect& rect, const Column& column, std::size_t run,
+/// The figure below a bar; where it `compares`, against that of the first run. Returns whether it says what is written after the
+/// run.
+bool draw_figure(const Sizes& sizes, const ImU32 color, const Rect& rect, const Column& column, std::size_t run,
                  const Simulation* timed, bool compares) {
   const Bar& bar = column.bars[run];
   const double first = column.bars.front().value;
   const std::string ratio = run == 0 || !compares ? std::string() : against(bar.value, first);
-  const std::string text = ratio.empty() ? bar.text : fmt::format("{}   {}", bar.text, ratio);
-  std::string full = bar.more.empty() ? text : fmt::format("{}   {}", text, bar.more), shorter = full;
+  const auto with = [](const std::string& first_part, const std::string& second_part) {
+    return second_part.empty() ? first_part : fmt::format("{}   {}", first_part, second_part);
+  };
+  const std::string text = with(bar.text, ratio), brief = bar.brief.empty() ? bar.text : bar.brief;
+  std::vector<std::string> texts;
   if (timed != nullptr) {
     const std::string speed = ratio.empty() ? std::string() : speed_text(bar.value, first);
-    full = fmt::format("{} = {}   {}", bar.text, say(tr("{} cycles"), format_cycles(timed->cycles)), speed);
-    if (!ratio.empty()) shorter = fmt::format("{}   {}", bar.text, speed);
+    // The playback bar counts cycles from the end of the launch on.
+    const char* const words = timed->request.gpu.launch_first_ns > 0 ? tr("{} cycles with the launch") : tr("{} cycles");
+    texts.push_back(with(fmt::format("{} = {}", bar.text, say(words, format_cycles(timed->cycles))), speed));
+    texts.push_back(with(bar.text, speed));
   }
-  draw_text(ImGui::GetWindowDrawList(), sizes.strong, rect, color,
-            first_that_fits(sizes.strong, rect.width(), {full, shorter, text, bar.text, bar.brief.empty() ? bar.text : bar.brief}));
+  // The bar shows what is written after the run, so its figure comes before any split of the others.
+  if (!bar.more.empty())
+    texts.insert(texts.end(), {with(text, bar.more), with(text, bar.brief_more), with(with(brief, ratio), bar.brief_more)});
+  texts.insert(texts.end(), {text, bar.text, brief});
+  const std::string shown = first_that_wraps(sizes.strong, rect.width(), 1, texts);
+  draw_text(ImGui::GetWindowDrawList(), sizes.strong, rect, color, shown);
+  return bar.more.empty() || shown.ends_with(bar.more) || shown.ends_with(bar.brief_more);
 }
 
 /// `timed`: the column is that of time.
@@ -529,11 +569,11 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
     if (hidden) continue;
     y += sizes.bar;
     const Simulation& run = *runs[i].simulation;
-    draw_figure(sizes, theme.text, {{rect.min.x, y}, {rect.max.x, y + sizes.line}}, column, i, timed ? &run : nullptr,
-                !column.is_held(runs.front()));
+    const bool says_more = draw_figure(sizes, theme.text, {{rect.min.x, y}, {rect.max.x, y + sizes.line}}, column, i,
+                                       timed ? &run : nullptr, !column.is_held(runs.front()));
     const bool told = bar.recorded ? !bar.recorded->hidden : timed && column.held == Held::none;
-    if (sizes.below == 0 || !told) continue;
-    const std::vector<std::string> texts = second_texts(bar, timed ? &run : nullptr);
+    if (sizes.below == 0 || (!told && says_more)) continue;
+    const std::vector<std::string> texts = told ? second_texts(bar, timed ? &run : nullptr) : std::vector{bar.more, bar.brief_more};
     if (texts.empty()) continue;
     // Few words stand in one line where they can.
     const int lines = !bar.recorded && is_shared(run.bound) ? 1 : sizes.below;
@@ -607,14 +647,14 @@ float single_heading(const Theme& theme) {
 }
 
 /// The columns of one run below each other, each over the whole width: nothing stands beside it to be compared with.
-void draw_single_run(const View& view, std::span<const Column> columns, std::span<const PageRun> runs, const Rect& room) {
-  const Theme& theme = *view.theme;
+void draw_single_run(const Look& look, std::span<const Column> columns, std::span<const PageRun> runs, const Rect& room) {
+  const Theme& theme = look.theme;
   const float line = single_heading(theme);
   draw_text(ImGui::GetWindowDrawList(), theme.heading, {room.min, {room.max.x, room.min.y + line}}, theme.text,
             distinct_names(runs).front());
   const float each = std::floor((room.height() - line) / static_cast<float>(columns.size()));
   const std::vector<float> widths(columns.size(), room.width());
-  const Sizes sizes = sizes_of(view, columns, runs, widths, each, 1, true);
+  const Sizes sizes = sizes_of(look, columns, runs, widths, each, 1, true);
   Rect row = {{room.min.x, room.min.y + line}, room.max};
   for (std::size_t c = 0; c < columns.size(); ++c) {
     draw_column(theme, sizes, columns[c], runs, row, c + 1 == columns.size());
@@ -664,17 +704,17 @@ Grid grid_of(const Theme& theme, std::span<const Column> columns, float width, f
 }
 
 /// Returns the least height of a row of columns: a thin bar for each run, and its lines below each other.
-float least_height(const View& view, std::span<const Column> columns, std::span<const PageRun> runs, std::span<const float> widths,
+float least_height(const Look& look, std::span<const Column> columns, std::span<const PageRun> runs, std::span<const float> widths,
                    bool has_time) {
-  const Sizes sizes = sizes_of(view, columns, runs, widths, 0, runs.size(), has_time);
+  const Sizes sizes = sizes_of(look, columns, runs, widths, 0, runs.size(), has_time);
   return sizes.heading + static_cast<float>(runs.size()) * sizes.least_band;
 }
 
 /// The bars of all runs in a row of columns; `has_time`: the last of them is that of time.
-void draw_row_of_columns(const View& view, std::span<const Column> columns, std::span<const PageRun> runs, const Rect& room,
+void draw_row_of_columns(const Look& look, std::span<const Column> columns, std::span<const PageRun> runs, const Rect& room,
                          std::span<const float> widths, float between, bool has_time) {
-  const Theme& theme = *view.theme;
-  const Sizes sizes = sizes_of(view, columns, runs, widths, room.height(), runs.size(), has_time);
+  const Theme& theme = look.theme;
+  const Sizes sizes = sizes_of(look, columns, runs, widths, room.height(), runs.size(), has_time);
   Rect column = room;
   for (std::size_t c = 0; c < columns.size(); ++c) {
     column.max.x = column.min.x + widths[c];
@@ -688,6 +728,36 @@ void draw_row_of_columns(const View& view, std::span<const Column> columns, std:
     ImFont* const font = fitting_font({sizes.strong, theme.ui_bold, theme.ui_small}, std::array{TextRoom{names[i], at.width()}});
     draw_text(ImGui::GetWindowDrawList(), font, at, theme.text, names[i]);
   }
+}
+
+/// Where the columns stand in a look, and the height that they need at least.
+struct Plan {
+  Grid grid;
+  std::vector<std::vector<float>> widths;  // of the columns, by row
+  std::vector<Tensor> unnamed;             // named below the bars
+  float key = 0, names = 0, between = 0;
+  float least = 0;
+};
+
+Plan plan_of(const Look& look, std::span<const Column> all, std::span<const PageRun> runs, const Rect& given) {
+  const Theme& theme = look.theme;
+  const bool single = runs.size() == 1;
+  Plan plan;
+  plan.key = std::round(1.5F * theme.ui->FontSize);
+  plan.between = std::round(22 * theme.scale);
+  plan.grid = single ? Grid{1, all.size()} : grid_of(theme, all, given.width(), plan.between);
+  for (std::size_t from = 0; from < all.size(); from += plan.grid.per_row) {
+    const std::size_t count = std::min(plan.grid.per_row, all.size() - from);
+    plan.widths.push_back(column_widths(count, from + count == all.size() && !single, given.width(), plan.between));
+    for (const Tensor tensor : unnamed_tensors(theme, all.subspan(from, count), runs, plan.widths.back()))
+      if (std::ranges::find(plan.unnamed, tensor) == plan.unnamed.end()) plan.unnamed.push_back(tensor);
+  }
+  plan.names = draw_names(theme, given.min, given.width(), plan.unnamed, false);
+  plan.least = plan.key + plan.names + (single ? single_heading(theme) : 0);
+  for (std::size_t row = 0; row < plan.widths.size(); ++row)
+    plan.least += least_height(look, all.subspan(row * plan.grid.per_row, plan.widths[row].size()), runs, plan.widths[row],
+                               row + 1 == plan.widths.size());
+  return plan;
 }
 
 }  // namespace
@@ -716,9 +786,6 @@ std::vector<std::string> distinct_names(std::span<const PageRun> runs) {
 
 float draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& given, bool asks) {
   if (runs.empty()) return 0;
-  Rect area = given;
-  const Theme& theme = *view.theme;
-  const float key = std::round(1.5F * theme.ui->FontSize), between = std::round(22 * theme.scale);
   std::vector<Column> columns = columns_of(runs, asked_of(view));
   for (Column& column : columns) column.held = asks ? Held::unsaid : Held::none;
   if (view.lesson.covers_time) columns.back().held = Held::all;  // a later page may ask for the time that this one has
@@ -734,35 +801,30 @@ float draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect&
       if (!column.is_held(runs[i]) && has_strip(column.bars[i], column.shown_scale(i)))
         said = tr("Strips: what the bytes of a run are, without a scale.");
   }
-  const bool single = runs.size() == 1;
-  const std::span<const Column> all = columns;
-  const Grid grid = single ? Grid{1, all.size()} : grid_of(theme, all, area.width(), between);
-  std::vector<std::vector<float>> widths;
-  std::vector<Tensor> unnamed;
-  for (std::size_t from = 0; from < all.size(); from += grid.per_row) {
-    const std::size_t count = std::min(grid.per_row, all.size() - from);
-    widths.push_back(column_widths(count, from + count == all.size() && !single, area.width(), between));
-    for (const Tensor tensor : unnamed_tensors(theme, all.subspan(from, count), runs, widths.back()))
-      if (std::ranges::find(unnamed, tensor) == unnamed.end()) unnamed.push_back(tensor);
+  const std::vector<Look> looks = looks_of(view);
+  std::vector<Plan> plans;
+  for (const Look& look : looks) {
+    plans.push_back(plan_of(look, columns, runs, given));
+    if (plans.back().least <= given.height()) break;
   }
-  const float names = draw_names(theme, area.min, area.width(), unnamed, false);
-  float least = key + names + (single ? single_heading(theme) : 0);
-  for (std::size_t row = 0; row < widths.size(); ++row)
-    least += least_height(view, all.subspan(row * grid.per_row, widths[row].size()), runs, widths[row], row + 1 == widths.size());
-  area.max.y = std::max(area.max.y, area.min.y + least);
-  const Rect room = {area.min, {area.max.x, area.max.y - key - names}};
-  draw_names(theme, {area.min.x, room.max.y}, area.width(), unnamed, true);
-  draw_key(theme, {{area.min.x, area.max.y - key}, area.max}, runs, asks, said);
-  if (single) {
-    draw_single_run(view, columns, runs, room);
+  const Look& look = looks[plans.size() - 1];
+  const Plan& plan = plans.back();
+  const Theme& theme = look.theme;
+  const std::span<const Column> all = columns;
+  const Rect area = {given.min, {given.max.x, std::max(given.max.y, given.min.y + plan.least)}};
+  const Rect room = {area.min, {area.max.x, area.max.y - plan.key - plan.names}};
+  draw_names(theme, {area.min.x, room.max.y}, area.width(), plan.unnamed, true);
+  draw_key(theme, {{area.min.x, area.max.y - plan.key}, area.max}, runs, asks, said);
+  if (runs.size() == 1) {
+    draw_single_run(look, columns, runs, room);
     return area.height();
   }
-  const float height = std::floor(room.height() / static_cast<float>(grid.rows));
-  for (std::size_t row = 0; row < widths.size(); ++row) {
+  const float height = std::floor(room.height() / static_cast<float>(plan.grid.rows));
+  for (std::size_t row = 0; row < plan.widths.size(); ++row) {
     const float top = room.min.y + static_cast<float>(row) * height;
-    const std::size_t from = row * grid.per_row;
-    draw_row_of_columns(view, all.subspan(from, widths[row].size()), runs, {{room.min.x, top}, {room.max.x, top + height}},
-                        widths[row], between, from + widths[row].size() == all.size());
+    const std::size_t from = row * plan.grid.per_row, count = plan.widths[row].size();
+    draw_row_of_columns(look, all.subspan(from, count), runs, {{room.min.x, top}, {room.max.x, top + height}}, plan.widths[row],
+                        plan.between, from + count == all.size());
   }
   return area.height();
 }

@@ -274,41 +274,63 @@ std::string text_of(const ClassQuestion& question) {
   return question.text.empty() ? tr("Question to the class") : question.text;
 }
 
-/// Draws the question and its choices below each other: the largest text that fits the column, for who sits at the back.
+/// How a question stands in its column.
+struct ColumnLook {
+  ImFont* font = nullptr;
+  float space = 0;     // below each item
+  float inside = 0;    // above and below the text of a field
+  bool close = false;  // its choices, so that the last of them and the buttons are in sight
+};
+
+/// The largest text that fits the column, for who sits at the back. Where none does, choices stand closer, and then in smaller
+/// text.
+ColumnLook column_look(const Theme& theme, const ClassQuestion& question, const std::string& text, float width, float most_height) {
+  const ImGuiStyle& style = ImGui::GetStyle();
+  const float usual = style.ItemSpacing.y, close = std::round(2 * theme.scale), inside = std::round(theme.scale);
+  const auto fits = [&](const ColumnLook& look) {
+    const float line = look.font->FontSize, of_choice = look.close ? 2 * (look.space + look.inside) : 5 * look.space;
+    float height = wrapped_height(look.font, text, width) + look.space + 2 * (theme.row_height + look.space);
+    for (std::size_t i = 0; i < std::min(question.choices.size(), most_choices); ++i)  // with the mark: nothing moves when it comes
+      height += wrapped_height(look.font, choice_text(question, i, question.answer > 0), width) + line + of_choice;
+    return height <= most_height;
+  };
+  std::vector<ColumnLook> looks;
+  for (ImFont* const font : {theme.display, theme.lecture_bold, theme.reading_bold, theme.heading})
+    looks.push_back({font, usual, style.FramePadding.y});
+  for (ImFont* const font : {theme.heading, theme.ui, theme.ui_small}) looks.push_back({font, close, inside, true});
+  const auto found = std::ranges::find_if(looks, fits);
+  return found != looks.end() ? *found : looks.back();
+}
+
+/// Draws the question and its choices below each other.
 void draw_asked_beside(const View& view, Commands& commands, float most_height) {
   const Theme& theme = *view.theme;
   const ClassQuestion question = class_question(view);
   const std::string text = text_of(question);
   begin_counting(view, text);
   const std::vector<Choice> choices = choices_of(view, question);
-  const float width = ImGui::GetContentRegionAvail().x, space = ImGui::GetStyle().ItemSpacing.y;
-  const float button = theme.row_height + space;
-  const auto height_of = [&](ImFont* font) {
-    float height = wrapped_height(font, text, width) + space + 2 * button;
-    for (std::size_t i = 0; i < choices.size(); ++i)  // with the mark, so that nothing moves when it comes
-      height += wrapped_height(font, choice_text(question, i, question.answer > 0), width) + font->FontSize + 5 * space;
-    return height;
-  };
-  ImFont* font = theme.heading;
-  for (ImFont* const larger : {theme.reading_bold, theme.lecture_bold, theme.display})
-    if (height_of(larger) <= most_height) font = larger;
-  const ChoiceWidths widths = choice_widths(theme, font, question, choices.size());
+  const float width = ImGui::GetContentRegionAvail().x;
+  const ColumnLook look = column_look(theme, question, text, width, most_height);
+  const ChoiceWidths widths = choice_widths(theme, look.font, question, choices.size());
   // Short choices stand beside their hands, where the bar still tells them apart.
   const float readable_bar = std::round(80 * theme.scale);
   const bool one_line = widths.without_bar() + readable_bar <= width;
-  ImGui::PushFont(font);
-  wrapped_text(font, theme.text, text);
+  ImGui::PushFont(look.font);
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {ImGui::GetStyle().ItemSpacing.x, look.space});
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, look.inside});
+  wrapped_text(look.font, theme.text, text);
   for (const Choice& choice : choices) {
-    ImGui::Dummy({0, space});
+    if (!look.close) ImGui::Dummy({0, look.space});
     if (one_line) {
-      draw_choice(view, commands, choice, font, widths, 0);
+      draw_choice(view, commands, choice, look.font, widths, 0);
       continue;
     }
     ImGui::PushID(static_cast<int>(choice.index));
-    wrapped_text(font, choice.right ? theme.good : theme.text, choice.text);
-    draw_hands(view, commands, choice, font, widths, width);
+    wrapped_text(look.font, choice.right ? theme.good : theme.text, choice.text);
+    draw_hands(view, commands, choice, look.font, widths, width);
     ImGui::PopID();
   }
+  ImGui::PopStyleVar(2);
   ImGui::PopFont();
   draw_question_buttons(view, commands, question_buttons(view, question));
 }

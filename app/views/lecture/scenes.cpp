@@ -165,6 +165,10 @@ std::string scene_name(const Scene& scene) {
   return name;
 }
 
+std::string scene_count(const View& view) {
+  return say(tr("Scene {}/{}"), view.lecture->scene() + 1, view.lecture->count());
+}
+
 void draw_scenes(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const Lecture& lecture = *view.lecture;

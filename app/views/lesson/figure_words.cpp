@@ -105,7 +105,7 @@ std::optional<double> value_of(const FigureText& figure, const ExpressionValues*
 
 std::string figure_text(const FigureText& figure, const ExpressionValues* values) {
   const std::optional<double> value = value_of(figure, values);
-  return value ? figure_words(*value, figure.unit) : "…";
+  return value ? figure_words(*value, figure.unit) : "–";
 }
 
 bool is_known(const Prose& prose, const ExpressionValues* values) {

@@ -15,7 +15,7 @@ namespace tilescope {
 /// "18.4 MB", "4.9×", "45 %": a value with its unit, as the other views write it.
 std::string figure_words(double value, FigureUnit unit);
 
-/// A figure of a text. One that reads no run is known from the start; another without a value yet is "…".
+/// A figure of a text. One that reads no run is known from the start; another without a value yet is "–".
 std::string figure_text(const FigureText& figure, const ExpressionValues* values);
 /// Whether every figure of a text is known.
 bool is_known(const Prose& prose, const ExpressionValues* values);

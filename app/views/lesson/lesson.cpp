@@ -331,7 +331,7 @@ Theme faint(Theme theme, bool disabled) {
 }
 
 /// Draws Back, how far one is, and Next below the page. Finish on the last page shows the end of the lesson. In a deck both turn
-/// scenes.
+/// scenes, and scenes are what is counted.
 void draw_way(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
@@ -347,7 +347,7 @@ void draw_way(const View& view, Commands& commands, LessonKeys& keys, LessonPlac
   back = back || keys.entered();
   const char* next = last ? tr("Finish") : tr("Next");
   const float wide = button_width(theme, next);
-  std::string where = fmt::format("{}/{}", lesson.page + 1, pages);
+  std::string where = scene ? scene_count(view) : say(tr("Page {}/{}"), lesson.page + 1, pages);
   // What the clicker does says it while presenting.
   if (!view.workspace->present && place.scroll + 1 < place.most) where += fmt::format("   {}", tr("more ▾"));
   const Rect left = item_rect();
@@ -492,6 +492,27 @@ void draw_head(const View& view, Commands& commands, bool ended) {
   wrapped_text(theme.heading, theme.text, ended ? tr("The end of the lesson") : lesson.lesson->pages[lesson.page].title.c_str());
 }
 
+/// Lets the text fade where it goes on beyond the upper or the lower edge of its window, so that no line looks cut.
+void draw_fading_edges(const Theme& theme, const LessonPlace& place) {
+  constexpr float high = 12, solid = 0.4F;  // points; of these the part that covers all
+  constexpr int steps = 6;
+  const ImVec2 at = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
+  const float edge = std::round(high * theme.scale), covered = std::round(solid * edge), step = (edge - covered) / steps;
+  ImDrawList* const list = ImGui::GetWindowDrawList();
+  const auto fade = [&](float from, float inwards) {
+    const auto band = [&](float begin, float end, ImU32 color) {
+      const float a = from + inwards * begin, b = from + inwards * end;
+      list->AddRectFilled({at.x, std::min(a, b)}, {at.x + size.x, std::max(a, b)}, color);
+    };
+    band(0, covered, theme.panel);
+    for (int i = 0; i < steps; ++i)
+      band(covered + step * static_cast<float>(i), covered + step * static_cast<float>(i + 1),
+           with_alpha(theme.panel, 1 - static_cast<float>(i + 1) / (steps + 1)));
+  };
+  if (place.scroll > 1 && place.pinned == 0) fade(at.y, 1);
+  if (place.scroll + place.blank < place.most) fade(at.y + size.y, -1);
+}
+
 /// What the next press of the clicker does, for the one who holds it.
 void draw_told(const View& view, float height) {
   const Theme& theme = *view.theme;
@@ -565,6 +586,7 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
     place.blank = of.edge + of.gap + of.between;
     place.seen = ImGui::GetWindowHeight() - covered;
     place.frame = ImGui::GetFrameCount();
+    draw_fading_edges(theme, place);
   }
   ImGui::EndChild();
   ImGui::PopStyleVar();

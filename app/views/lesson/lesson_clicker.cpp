@@ -1,4 +1,4 @@
-// Nothing of a page stays hidden: it is turned once the end of its text was on screen.
+// Nothing of a page stays hidden: it is turned once the end of its text was on screen, and the end of each of its pictures.
 #include "app/views/lesson/lesson_clicker.h"
 
 #include <algorithm>
@@ -29,6 +29,26 @@ bool has_more(const LessonPlace& place, int direction) {
   return direction > 0 ? place.scroll + place.blank < place.most : place.scroll > 1;
 }
 
+/// The first panel beside the text with more below what it shows, or the last with more above; null where none has.
+PicturePlace* picture_with_more(int direction) {
+  std::vector<PicturePlace>& panels = picture_places().panels;
+  const auto more = [&](const PicturePlace& place) {
+    if (place.frame < ImGui::GetFrameCount() - 1) return false;
+    return direction > 0 ? place.scroll + 1 < place.most : place.scroll > 1;
+  };
+  if (direction > 0) {
+    const auto found = std::ranges::find_if(panels, more);
+    return found != panels.end() ? &*found : nullptr;
+  }
+  const auto found = std::find_if(panels.rbegin(), panels.rend(), more);
+  return found != panels.rend() ? &*found : nullptr;
+}
+
+/// The scroll after one press.
+float scrolled(float scroll, float seen, float most, int direction) {
+  return std::clamp(scroll + static_cast<float>(direction) * scrolled_part * seen, 0.0F, most);
+}
+
 bool shows_end(const LessonPlace& place, const LessonView& lesson) {
   return place.ended == lesson.lesson->id;
 }
@@ -56,6 +76,23 @@ LessonPlace& lesson_place() {
   return panel_state<LessonPlace>("lesson place");
 }
 
+PicturePlaces& picture_places() {
+  return panel_state<PicturePlaces>("picture places");
+}
+
+PicturePlace& PicturePlaces::of(const LessonView& view, std::string_view panel) {
+  const bool turned = lesson != view.lesson || page != view.page;
+  lesson = view.lesson;
+  page = view.page;
+  if (turned) panels.clear();
+  const auto known = std::ranges::find(panels, panel, &PicturePlace::panel);
+  if (known != panels.end()) return *known;
+  PicturePlace& place = panels.emplace_back();
+  place.panel = panel;
+  place.wanted = 0;
+  return place;
+}
+
 const LessonInfo* lesson_beside(const LessonView& view, int direction) {
   if (view.list == nullptr) return nullptr;
   const auto& all = view.list->lessons;
@@ -72,9 +109,15 @@ void click_lesson(const View& view, int direction, Commands& commands) {
   place.from_behind = false;
   // The question to the class covers the end of the text, where the answer stands.
   if (covers_answer(view) && direction > 0) return commands.push(AskClass{false});
-  if (has_more(place, direction) && !view.lecture->asking) {
-    const float by = static_cast<float>(direction) * scrolled_part * place.seen;
-    place.wanted = std::clamp(place.scroll + by, 0.0F, place.most);
+  // Text, then pictures; back, the other way round.
+  const bool text_has_more = has_more(place, direction) && !view.lecture->asking;
+  PicturePlace* const picture = direction > 0 && text_has_more ? nullptr : picture_with_more(direction);
+  if (picture != nullptr) {
+    picture->wanted = scrolled(picture->scroll, picture->seen, picture->most, direction);
+    return;
+  }
+  if (text_has_more) {
+    place.wanted = scrolled(place.scroll, place.seen, place.most, direction);
     place.followed = -1;
     return;
   }
@@ -109,6 +152,7 @@ std::string next_click_in_lesson(const View& view) {
   const LessonView& lesson = view.lesson;
   if (covers_answer(view)) return tr("Page Down: back to the text");
   if (has_more(place, 1) && !view.lecture->asking) return tr("Page Down: more of this page ▾");
+  if (picture_with_more(1) != nullptr) return tr("Page Down: more of the picture ▾");
   if (lesson.locked) return tr("Page Down: the answer");
   if (view.lecture->shows(lesson))
     return view.lecture->next() != nullptr ? tr("Page Down: the next scene") : tr("This is the last scene.");

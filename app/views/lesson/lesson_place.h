@@ -1,9 +1,12 @@
-// LessonPlace: where the text of a lesson's page stands in its panel.
+// LessonPlace and PicturePlaces: where the text of a lesson's page stands in its panel, and where the panels that it looks at
+// stand.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "app/views/view.h"
 
@@ -23,5 +26,24 @@ struct LessonPlace {
   float followed = -1;                      // the scroll that last brought the answer into view; below 0: none is to be
 };
 LessonPlace& lesson_place();
+
+/// Where a panel stands that a presented page looks at: it may have more than its room shows.
+struct PicturePlace {
+  std::string panel;
+  float scroll = 0, most = 0;   // of the panel
+  float seen = 0;               // height of the part that is on screen
+  int frame = -1;               // that drew it last
+  std::optional<float> wanted;  // scroll of the next frame
+};
+
+/// Kept between frames. Another page begins at the top of its panels.
+struct PicturePlaces {
+  const Lesson* lesson = nullptr;
+  std::size_t page = 0;
+  std::vector<PicturePlace> panels;
+
+  PicturePlace& of(const LessonView& view, std::string_view panel);
+};
+PicturePlaces& picture_places();
 
 }  // namespace tilescope

@@ -16,7 +16,7 @@ struct ProseTerms {
 
 /// Adds empty space below the last item.
 void gap(const Theme& theme, float points);
-/// Adds the text as one ImGui item, `width` wide. A figure without a value yet is "…".
+/// Adds the text as one ImGui item, `width` wide. A figure without a value yet is "–".
 void draw_prose(const Theme& theme, const Prose& prose, const ExpressionValues* values, float width, ImU32 color,
                 ProseTerms* terms = nullptr);
 /// Returns its height.

@@ -11,6 +11,7 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/plot.h"
 #include "app/ui/say.h"
+#include "app/views/lesson/curve_words.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/question.h"
 #include "app/views/panels.h"
@@ -108,74 +109,6 @@ std::vector<PlotPoint> points_of(const LessonQuestion& ask, const std::vector<do
   std::vector<PlotPoint> points;
   for (std::size_t i = 0; i < std::min(values.size(), ask.xs.size()); ++i) points.push_back({ask.xs[i], values[i]});
   return points;
-}
-
-/// "N = 32, 64"
-std::string points_words(const LessonQuestion& ask, const std::vector<double>& xs) {
-  std::string list;
-  for (const double x : xs) list += (list.empty() ? "" : ", ") + (is_capacity(ask.x_key) ? capacity(x) : plain_number(x));
-  return fmt::format("{} = {}", key_words(ask.x_key), list);
-}
-
-const char* slope_words(CurveDifference::Slope slope) {
-  switch (slope) {
-    case CurveDifference::Slope::other_way:
-      return tr("Your curve goes the other way.");
-    case CurveDifference::Slope::too_steep:
-      return tr("Your curve is too steep.");
-    case CurveDifference::Slope::too_flat:
-      return tr("Your curve is too flat.");
-    case CurveDifference::Slope::right:
-      return tr("From end to end it changes nearly as much.");
-  }
-  return "";
-}
-
-/// "Your curve is too flat. At N = 128 … The two part after N = 64.": how steep both are, and where they part or meet.
-std::string curve_course(const LessonQuestion& ask, const std::vector<double>& drawn, const std::vector<double>& real,
-                         const CurveDifference& difference) {
-  std::string text;
-  if (difference.slope) {
-    text = slope_words(*difference.slope);
-    text += ' ';
-    text += say(tr("At {} the simulated curve is {}× as high as at {}, yours {}×."), points_words(ask, {ask.xs.back()}),
-                format_times(real.back() / real.front()), points_words(ask, {ask.xs.front()}),
-                format_times(drawn.back() / drawn.front()));
-  }
-  const auto add = [&](const char* words, std::size_t point) {
-    text += (text.empty() ? "" : " ") + say(words, points_words(ask, {ask.xs[point]}));
-  };
-  if (difference.parts_after) add(tr("The two part after {}."), *difference.parts_after);
-  if (difference.meets_at) add(tr("From {} on yours is close enough."), *difference.meets_at);
-  return text;
-}
-
-/// "Right: every point is within 50 %.", "Every point is within 50 %. But the curve bends upwards, and yours does not.", "Too low
-/// at N = 96, 128. Farthest: N = 128, 10 kB instead of 164 kB."
-std::string curve_verdict(const LessonQuestion& ask, const std::vector<double>& drawn, const std::vector<double>& real) {
-  const std::size_t count = std::min({ask.xs.size(), drawn.size(), real.size()});
-  std::vector<double> above, below;
-  std::size_t farthest = 0;
-  const auto error = [&](std::size_t i) { return std::fabs(drawn[i] - real[i]) / std::max(std::fabs(real[i]), 1e-12); };
-  for (std::size_t i = 0; i < count; ++i) {
-    if (error(i) > error(farthest)) farthest = i;
-    if (is_near(drawn[i], real[i], ask.tolerance)) continue;
-    (drawn[i] > real[i] ? above : below).push_back(ask.xs[i]);
-  }
-  if (above.empty() && below.empty()) {
-    const std::string within = format_percent(ask.tolerance);
-    const auto missed = bend_missed(ask.xs, drawn, real);
-    if (!missed) return say(tr("Right: every point is within {}."), within);
-    return say(missed->upwards ? tr("Every point is within {}. But the curve bends upwards, and yours does not.")
-                               : tr("Every point is within {}. But the curve bends downwards, and yours does not."),
-               within);
-  }
-  std::string way = above.empty() ? std::string() : say(tr("Too high at {}."), points_words(ask, above));
-  if (!below.empty()) way += (way.empty() ? "" : " ") + say(tr("Too low at {}."), points_words(ask, below));
-  const double x = ask.xs[farthest];
-  return way + " " +
-         say(tr("Farthest: {}, {} instead of {}."), points_words(ask, {x}), figure_words(drawn[farthest], ask.unit),
-             figure_words(real[farthest], ask.unit));
 }
 
 /// The points as they are drawn, which follow the mouse.

@@ -506,6 +506,7 @@ void draw_focus_box(StageContext& context) {
   const StageLayout& layout = context.layout();
   context.box(layout.focus, true);
   context.flush();
+  if (layout.focus_title.height() <= 0) return;  // its tiles need the room
   const std::string title = focus_title(context);
   draw_text(context.list, theme.ui_bold, layout.focus_title, theme.text, title);
   if (const std::string rows = rows_drawn(context); !rows.empty() && !context.alone) {
@@ -549,7 +550,7 @@ void draw_chip_tiles(StageContext& context) {
   if (is_block_over(context.lane)) {
     for (const ChipTileBox& box : layout.chip_tiles)
       if (!box.shared)
-        context.quads.add({.min = box.cells.min, .max = box.cells.max, .fill = with_alpha(context.theme.inset, 0.6F)});
+        context.quads.add({.min = box.cells.min, .max = box.cells.max, .fill = with_alpha(context.theme.inset, 0.45F)});
     context.flush();
   }
   if (context.lane.history && !context.alone) draw_chosen_row(context);

@@ -253,12 +253,13 @@ Rect name_line(const TensorBox& box) {
   return line;
 }
 
-/// Returns the tensor's name; where that is too long, the name that its tile has on chip.
+/// Returns the tensor's name; where that is too long, the name that a tile of its values has on chip. A part of a sum, such as dSK
+/// of dQ_acc, is something else.
 std::string name_that_fits(const StageContext& context, const TensorBox& box) {
   std::string name(to_string(box.tensor));
   if (text_width(context.theme.ui_small, name) <= name_line(box).width()) return name;
   for (const ChipTile tile : context.simulation().program->schema().tiles)
-    if (tile.tensor() == box.tensor) return std::string(to_string(tile));
+    if (tile.tensor() == box.tensor && tile->part == TilePart::whole) return std::string(to_string(tile));
   return name;
 }
 
@@ -268,14 +269,14 @@ void draw_name(const StageContext& context, const TensorBox& box, const std::str
   const ImU32 color = with_alpha(theme.text_color(box.tensor), box.here ? 1 : 0.75F);
   const bool left_of_cells = box.label.max.y >= box.box.max.y;
   if (!left_of_cells || text_width(theme.ui_small, name) <= name_line(box).width())
-    return draw_text(context.list, theme.ui_small, name_line(box), color, name);
+    return draw_fitted_text(context.list, theme.ui_small, name_line(box), color, name);
   const float room = box.box.width() + context.px(4);
   ImFont* const font = text_width(theme.ui_small, name) <= room ? theme.ui_small : theme.mono_tiny;
   const float half = 0.5F * std::min(text_width(font, name), room) + 1;
   const ImVec2 middle = box.box.center();
   const Rect at = {{middle.x - half, middle.y - 0.5F * font->FontSize}, {middle.x + half, middle.y + 0.5F * font->FontSize}};
   context.list->AddRectFilled(at.min, at.max, with_alpha(theme.inset, 0.8F), context.px(3));
-  draw_text(context.list, font, at, color, name, Align::center);
+  draw_fitted_text(context.list, font, at, color, name, Align::center);
 }
 
 void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape& tensor, const BoxAccesses& cells) {

@@ -1,6 +1,10 @@
 // Draws the links between levels: width is bandwidth, fill is use, with the bytes so far next to them.
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
@@ -100,8 +104,8 @@ void draw_bundle(StageContext& context) {
   if (context.hit(rect)) context.tip(tr("L2 ↔ all SMs"), rate_text(rate, peak));
 }
 
-/// Bytes so far beside a link, the fullest words first: a line each way, both ways in one line, the unit below the number, the
-/// arrows above it, the number and its unit alone.
+/// Bytes so far beside a link, the fullest words first: a line each way, both ways in one line, the arrows above it, without them.
+/// A number parts from its unit only where it must.
 std::vector<std::vector<std::string>> lane_notes(std::int64_t up, std::int64_t down, bool exact) {
   if (up == 0 && down == 0) return {};
   const auto bytes = [&](std::int64_t count) { return (exact ? "" : "≈ ") + format_bytes(Bytes(count)); };
@@ -110,11 +114,9 @@ std::vector<std::vector<std::string>> lane_notes(std::int64_t up, std::int64_t d
   const std::string unit = both.substr(both.rfind(' ') + 1);
   std::vector<std::vector<std::string>> notes;
   if (up > 0 && down > 0) notes.push_back({"\u2191 " + bytes(up), "\u2193 " + bytes(down)});
-  notes.push_back({sum});
-  notes.push_back({arrows + number, unit});
-  notes.push_back({arrows.substr(0, arrows.size() - 1), number, unit});
+  const std::string only_arrows = arrows.substr(0, arrows.size() - 1);
+  notes.insert(notes.end(), {{sum}, {only_arrows, both}, {both}, {arrows + number, unit}, {only_arrows, number, unit}});
   notes.push_back({number, unit});
-  notes.push_back({both});
   return notes;
 }
 
@@ -149,7 +151,10 @@ void draw_lane(StageContext& context, const TensorBox& box) {
         if (fits(lines, theme.mono_tiny, tiny, nearer)) return draw(lines, theme.mono_tiny, tiny, nearer);
       }
     // Smaller than any font, but whole.
-    if (!notes.empty()) draw(notes[notes.size() - (2 * tiny <= high ? 2 : 1)], theme.mono_tiny, tiny, context.px(2));
+    if (notes.empty()) return;
+    const std::vector<std::string>& two_lines = notes.back();
+    draw(2 * tiny <= high ? two_lines : std::vector{fmt::format("{} {}", two_lines[0], two_lines[1])}, theme.mono_tiny, tiny,
+         context.px(2));
   };
   draw_first_that_fits();
   if (context.hit(box.lane) || context.hit(box.lane_note)) {

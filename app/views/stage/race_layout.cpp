@@ -53,28 +53,85 @@ void place_lane_tiles(StageLayout& layout, const ProgramShape& shape, const Rect
       }
     }
   }
-  const float gap = 6 * metrics.scale, pad = 3 * metrics.scale;
+  const float scale = metrics.scale;
+  // Where the room is short, tiles stand closer, and what a block computes is wider than what it reads.
+  const bool is_short = with_columns && band.width() < 400 * scale;
+  const float gap = (is_short ? 4 : 6) * scale, pad = (is_short ? 1 : 3) * scale, column_gap = is_short ? 2 * scale : gap;
+  constexpr float computed_weight = 1.6F;
+  const auto weight_of = [&](const ChipTileBox& box) { return box.cols <= 1 ? 0 : is_short && !box.shared ? computed_weight : 1; };
   const auto columns = std::count_if(boxes.begin(), boxes.end(), [](const ChipTileBox& box) { return box.cols <= 1; });
-  const float narrow = std::min(26 * metrics.scale, 0.05F * band.width());  // with the gap
+  const float usual_column = std::min(26 * scale, 0.05F * band.width());  // with the gap
+  const float narrow = is_short ? std::max(usual_column, 16 * scale) : usual_column;
   const float end = band.max.x + gap - narrow * static_cast<float>(columns);
-  const int matrices = static_cast<int>(boxes.size()) - static_cast<int>(columns);
-  int matrix = 0, column = 0;
+  float weights = 0, before = 0;
+  for (const ChipTileBox& box : boxes) weights += weight_of(box);
+  const auto at = [&](float weight) { return std::round(band.min.x + (end - band.min.x) * weight / weights); };
+  int column = 0;
   for (ChipTileBox& box : boxes) {
     CellSpan x{};
     if (box.cols <= 1) {
       const float begin = std::round(end + narrow * static_cast<float>(column++));
-      x = {begin, std::round(begin + narrow)};
+      x = {begin, std::round(begin + narrow) - column_gap};
     } else {
-      x = cell_span(band.min.x, end, matrices, matrix++);
+      x = {at(before), at(before + weight_of(box)) - gap};
+      before += weight_of(box);
     }
-    box.box = {{x.begin, band.min.y}, {x.end - gap, band.max.y}};
-    box.label = {{x.begin + pad, band.min.y}, {x.end - gap - pad, std::round(band.min.y + metrics.small_line)}};
+    box.box = {{x.begin, band.min.y}, {x.end, band.max.y}};
+    box.label = {{x.begin + pad, band.min.y}, {x.end - pad, std::round(band.min.y + metrics.small_line)}};
     box.cells = {{box.label.min.x, box.label.max.y + 1}, {box.label.max.x, band.max.y - pad}};
-    const float smallest_cell = 4 * metrics.scale;
+    const float smallest_cell = 4 * scale;
     box.shown_rows = box.folded ? 1 : condensed(box.rows, box.cells.height(), smallest_cell);
     box.shown_cols = condensed(box.folded ? box.rings : box.cols, box.cells.width(), smallest_cell);
     layout.chip_tiles.push_back(box);
   }
+}
+
+/// Heights of the bands of one side, from the top: the SM in focus, a gap, the L2, a gap with the bytes of the links, HBM.
+struct LaneBands {
+  float focus = 0, gap = 0, l2 = 0, note_gap = 0, hbm = 0;
+  bool titled = true;  // the SM in focus has a line for its name and its operation
+  void fill(float height) { focus = height - gap - l2 - note_gap - hbm; }
+};
+
+LaneBands usual_bands(float height, bool has_l2, const StageMetrics& metrics) {
+  const float scale = metrics.scale;
+  // If room is short it is divided, so that the SM keeps a band for its on-chip tiles.
+  const bool low = height < 200 * scale;
+  LaneBands bands;
+  // Four rows of tiles below their names.
+  bands.hbm = low ? std::clamp(56 * scale, 0.29F * height, 0.31F * height) : std::clamp(0.3F * height, 60 * scale, 130 * scale);
+  bands.l2 = !has_l2 ? 0 : low ? 0.16F * height : std::clamp(0.13F * height, 30 * scale, 46 * scale);
+  bands.gap = low ? 0.06F * height : std::clamp(0.1F * height, 18 * scale, 44 * scale);
+  bands.note_gap = !has_l2 ? 0 : std::max(bands.gap, metrics.tiny_line);
+  bands.fill(height);
+  return bands;
+}
+
+constexpr float lane_edge = 7;  // inside the boxes of one side, in points
+
+/// What the SM in focus needs beside the cells of its tiles.
+float around_cells(const StageMetrics& metrics, bool titled) {
+  return metrics.small_line + (titled ? metrics.line + 2 * metrics.scale : 0) + (3 + lane_edge + 3) * metrics.scale;
+}
+
+/// In a low stage of its own, the cells of the SM in focus come before the heights of HBM and L2, and before its title, whose
+/// operation the listing has too.
+LaneBands bands_for_cells(float height, bool has_l2, int rows, const StageMetrics& metrics) {
+  constexpr float row = 4, least_rows = 4, most_rows = 16;  // points of a row that can be told from the next
+  const float scale = metrics.scale;
+  const float wanted = row * scale * std::clamp(static_cast<float>(rows), least_rows, most_rows);
+  LaneBands bands = usual_bands(height, has_l2, metrics);
+  const auto missing = [&] { return std::max(0.0F, wanted + around_cells(metrics, bands.titled) - bands.focus); };
+  const auto give = [&](float& from, float least) {
+    from = std::max(std::min(from, least), from - missing());
+    bands.fill(height);
+  };
+  give(bands.hbm, metrics.small_line + 18 * scale);
+  if (has_l2) give(bands.l2, metrics.small_line + 4 * scale);
+  give(bands.gap, 7 * scale);
+  constexpr float readable = 0.5F;  // of what is wanted
+  bands.titled = missing() <= (1 - readable) * wanted;
+  return bands;
 }
 
 }  // namespace
@@ -84,27 +141,23 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
   StageLayout layout;
   layout.area = area;
   layout.has_l2 = gpu.has_l2();
-  const float scale = metrics.scale, height = area.height(), left = area.min.x, right = area.max.x, pad = 7 * scale;
-  // If room is short it is divided, so that the SM keeps a band for its on-chip tiles.
-  const bool low = height < 200 * scale;
-  // Four rows of tiles below their names.
-  const float hbm =
-      low ? std::clamp(56 * scale, 0.29F * height, 0.31F * height) : std::clamp(0.3F * height, 60 * scale, 130 * scale);
-  const float usual_l2 = low ? 0.16F * height : std::clamp(0.13F * height, 30 * scale, 46 * scale);
-  const float l2 = layout.has_l2 ? usual_l2 : 0;
-  const float gap = low ? 0.06F * height : std::clamp(0.1F * height, 18 * scale, 44 * scale);
-  const float note_gap = std::max(gap, metrics.tiny_line);  // above HBM, with the bytes of its links
+  const float scale = metrics.scale, left = area.min.x, right = area.max.x, pad = lane_edge * scale;
+  int rows = 1;
+  for (const ChipTileShape& chip_tile : shape.chip_tiles) rows = std::max(rows, chip_tile.rows);
+  const LaneBands bands = with_columns ? bands_for_cells(area.height(), layout.has_l2, rows, metrics)
+                                       : usual_bands(area.height(), layout.has_l2, metrics);
+  const bool low = area.height() < 200 * scale;
   const float label = std::clamp(0.17F * area.width(), 48 * scale, 92 * scale);
 
-  layout.hbm = {{left, std::round(area.max.y - hbm)}, area.max};
+  layout.hbm = {{left, std::round(area.max.y - bands.hbm)}, area.max};
   layout.hbm_label = {{left + pad, layout.hbm.min.y + pad * 0.6F}, {left + label, layout.hbm.max.y - pad * 0.6F}};
   float link_bottom = layout.hbm.min.y;
   if (layout.has_l2) {
-    const float bottom = std::round(layout.hbm.min.y - note_gap);
-    layout.l2 = {{left, std::round(bottom - l2)}, {right, bottom}};
+    const float bottom = std::round(layout.hbm.min.y - bands.note_gap);
+    layout.l2 = {{left, std::round(bottom - bands.l2)}, {right, bottom}};
     layout.l2_label = {{left + pad, layout.l2.min.y + 2 * scale}, {left + label, bottom - 2 * scale}};
     const int partitions = std::clamp(static_cast<int>(gpu.l2_partitions), 1, 4);
-    const float bar = std::min(l2 - 12 * scale, 30 * scale);
+    const float bar = std::max(std::min(bands.l2 - 12 * scale, 30 * scale), 4 * scale);
     const float middle = layout.l2.center().y - (low ? 2 * scale : 0);  // the strip below it is in the box too
     for (int i = 0; i < partitions; ++i) {
       const CellSpan x = cell_span(left + label + pad, right - pad + metrics.gap, partitions, i);
@@ -112,11 +165,15 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
     }
     link_bottom = layout.l2.min.y;
   }
-  layout.focus = {{left, area.min.y}, {right, std::round(link_bottom - gap)}};
+  layout.focus = {{left, area.min.y}, {right, std::round(link_bottom - bands.gap)}};
   const float top = layout.focus.min.y + 3 * scale;
-  layout.focus_title = {{left + pad, top}, {left + 0.36F * area.width(), top + metrics.line}};
-  layout.operation_line = {{layout.focus_title.max.x + pad, top}, {right - pad, top + metrics.line}};
-  layout.registers = {{left + pad, layout.focus_title.max.y + 2 * scale}, {right - pad, layout.focus.max.y - pad}};
+  float tiles_top = top;
+  if (bands.titled) {
+    layout.focus_title = {{left + pad, top}, {left + 0.36F * area.width(), top + metrics.line}};
+    layout.operation_line = {{layout.focus_title.max.x + pad, top}, {right - pad, top + metrics.line}};
+    tiles_top = layout.focus_title.max.y + 2 * scale;
+  }
+  layout.registers = {{left + pad, tiles_top}, {right - pad, layout.focus.max.y - pad}};
   place_lane_tiles(layout, shape, layout.registers, metrics, with_columns);
 
   const float port = link_width(gpu.sm_l2_bytes_per_cycle, metrics);

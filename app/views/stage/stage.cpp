@@ -11,7 +11,7 @@ namespace tilescope {
 namespace {
 
 /// Sizes in points that need no squeezing: of the whole stage, and of the focused SM, L2 and HBM alone (as in Race).
-constexpr ImVec2 whole = {520, 392}, least_alone = {270, 124};
+constexpr ImVec2 whole = {520, 392}, least_alone = {244, 102};
 
 }  // namespace
 

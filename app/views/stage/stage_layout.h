@@ -74,7 +74,7 @@ struct TensorBox : TileCells {
 
 struct StageLayout {
   Rect area;
-  Rect focus, focus_title, operation_line;
+  Rect focus, focus_title, operation_line;  // the lines are empty where the tiles of a low stage need their room
   Rect registers, shared, shared_label, occupancy;
   std::vector<ChipTileBox> chip_tiles;
   bool stacked = false;     // one row of values: on-chip tiles lie below each other

@@ -370,6 +370,23 @@ std::vector<std::string> next_clicks(const View& view) {
   return with_key;
 }
 
+/// The first of the hints that has room beside the step; else beside the step in figures alone, else without it. Empty where none
+/// has room.
+std::string hint_beside_step(const Row& row, const View& view, float right, const std::vector<std::string>& hints) {
+  const Theme& theme = *view.theme;
+  std::vector<float> besides = {0};
+  if (!view.lanes.empty()) {
+    const float between = between_figures(theme);
+    const std::string last = format_count(view.lane().step_count);
+    besides = {text_width(theme.ui_bold, step_text(view.lane(), view.lane().step_count)) + between,
+               text_width(theme.ui_bold, fmt::format("{}/{}", last, last)) + between, 0};
+  }
+  for (const float beside : besides)
+    for (const std::string& hint : hints)
+      if (row.x() + text_width(theme.ui_small, hint) + beside <= right) return hint;
+  return {};
+}
+
 /// Progress and a cancel button; returns its left edge.
 float draw_busy(const Rect& rect, const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
@@ -410,16 +427,14 @@ void draw_transport(const Rect& rect, const View& view, Commands& commands, bool
   draw_buttons(row, view, commands);
   float right = rect.max.x - theme.padding;
   if (view.work.seconds > quiet_seconds) right = draw_busy(rect, view, commands) - theme.gap;
-  draw_grain_and_speed(row, view, commands, right);
-  // A class has no keys; one who holds the clicker has.
+  // A class has no keys; one who holds the clicker has. What the next press does comes before the size and the speed of steps.
   const bool present = view.workspace->present;
-  std::vector<std::string> hints = present ? next_clicks(view) : std::vector{hint_text(view)};
-  // Before the step only what there is room for beside it.
-  const float step = view.lanes.empty() ? 0 : text_width(theme.ui_bold, step_text(view.lane(), view.lane().step_count));
-  std::erase_if(hints, [&](const std::string& hint) {
-    return row.x() + text_width(theme.ui_small, hint) + (present ? step + between_figures(theme) : 0) > right;
-  });
-  const std::string hint = hints.empty() ? std::string() : hints.front();
+  const std::vector<std::string> hints = present ? next_clicks(view) : std::vector{hint_text(view)};
+  const auto hint_width = [&](const std::string& hint) { return text_width(theme.ui_small, hint); };
+  const float shortest =
+      present && !hints.empty() ? hint_width(*std::ranges::min_element(hints, {}, hint_width)) + between_figures(theme) : 0;
+  draw_grain_and_speed(row, view, commands, right - shortest);
+  const std::string hint = present ? hint_beside_step(row, view, right, hints) : hints.front();
   const float width = text_width(theme.ui_small, hint);
   draw_figures(row, rect, view, present && !hint.empty() ? right - width - between_figures(theme) : right);
   if (row.x() + width <= right)

@@ -521,14 +521,16 @@ void draw_presenting_bar(const Rect& rect, const View& view) {
   const bool in_deck = lesson.lesson == nullptr || view.lecture->shows(lesson);
   const Scene* scene = in_deck ? view.lecture->shown() : nullptr;
   if (scene != nullptr) {
-    const std::string count = fmt::format("{}/{}", view.lecture->scene() + 1, view.lecture->count());
+    const std::string count = scene_count(view);
     draw_text(list, theme.ui_bold, line, theme.text_dim, count, Align::right);
     line.max.x -= text_width(theme.ui_bold, count) + 2 * theme.gap;
   }
   if (scene == nullptr) return draw_text(list, theme.ui_bold, line, theme.text_dim, text);
   // The name of the scene comes first, as large as the bar; what is simulated takes the room that is left.
   const std::string name = scene_name(*scene);
-  ImFont* const font = text_width(theme.display, name) <= line.width() ? theme.display : theme.heading;
+  ImFont* const font = text_width(theme.display, name) <= line.width() && theme.display->FontSize <= line.height() ? theme.display
+                       : theme.heading->FontSize <= line.height()                                                  ? theme.heading
+                                                                                                                   : theme.ui;
   draw_text(list, font, line, theme.text, elide(font, name, line.width()));
   line.min.x += text_width(font, name) + 3 * theme.gap;
   if (text_width(view.theme->ui, text) <= line.width()) draw_text(list, view.theme->ui, line, theme.text_dim, text, Align::right);

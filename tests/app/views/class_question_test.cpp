@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -232,8 +233,11 @@ TEST_CASE("lecture: while a question is up on a scene with steps, the playback b
   auto deck = std::make_shared<Deck>(*start.deck);
   deck->scenes[1].steps = StepRange{7, 9};
   start.deck = deck;
-  for (const auto& [width, height] : {std::pair(1920, 1080), std::pair(1280, 720)}) {
-    const auto script = WindowScript::open(start, width, height);
+  for (const auto& [width, height, scale] :
+       {std::tuple(1920, 1080, 1.0F), std::tuple(1280, 720, 1.0F), std::tuple(1280, 720, 1.5F), std::tuple(1280, 720, 2.0F)}) {
+    const float chosen = scale;  // a lambda of Clang captures no structured binding
+    CAPTURE(chosen);
+    const auto script = WindowScript::open(start, width, height, scale);
     if (script == nullptr) return;
     script->command(SetPresent{true});
     script->command(GoToScene{1});
@@ -245,6 +249,24 @@ TEST_CASE("lecture: while a question is up on a scene with steps, the playback b
     CHECK(shows_class_answer(script->view()));
     const std::string answered = text_on_screen(*script);
     for (const char* hint : {"Page Down: the answer", "then the answer"}) CHECK(answered.find(hint) == std::string::npos);
+  }
+}
+
+TEST_CASE("lecture: in large text the choices of a question and its buttons stay in sight") {
+  Session::Start start = raised_start();
+  auto deck = std::make_shared<Deck>(*start.deck);
+  deck->scenes[1].question =
+      ClassQuestion{"Which is larger after the next tile, m or the sum?", {"m grows", "the sum grows", "both grow", "neither"}, 3};
+  start.deck = deck;
+  for (const float scale : {1.0F, 1.5F, 2.0F}) {
+    CAPTURE(scale);
+    const auto script = WindowScript::open(start, 1280, 720, scale);
+    if (script == nullptr) return;
+    script->command(SetPresent{true});
+    script->command(GoToScene{1});
+    const ImGuiWindow* const question = question_window(*script);
+    REQUIRE(question != nullptr);
+    CHECK(question->ScrollMax.y == 0);
   }
 }
 

@@ -15,10 +15,12 @@
 #include "app/model/requests/assets.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/short_line.h"
+#include "app/ui/svg.h"
 #include "app/ui/text_record.h"
 #include "app/views/lesson/lesson_place.h"
 #include "app/views/timeline/timeline_marks.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/outcome.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/views/window_script.h"
@@ -318,6 +320,77 @@ play = "none"
   }
 }
 
+TEST_CASE("large text: in HBM the sum dQ_acc is not named as the part that a tile adds to it") {
+  Session::Start start = opening_start();
+  start.state = std::make_shared<const WindowState>(*from_link("algorithm=flash2_backward&step=60"));
+  const auto script = WindowScript::open(std::move(start), 1280, 720, 1.5F);
+  if (script == nullptr) return;
+  script->frame().set_vector(true);
+  script->hover(5, 5);
+  const Rect stage = script->frame().layout().stage;
+  int parts = 0, sums = 0;
+  for (const SvgText& text : script->frame().draw_svg().texts) {
+    if (!stage.contains(text.min)) continue;
+    parts += text.text == "dSK" ? 1 : 0;
+    sums += text.text == "dQ_acc" ? 1 : 0;
+  }
+  CHECK(parts == 1);  // on the SM
+  CHECK(sums == 1);
+}
+
+TEST_CASE("large text: a presented page shows the bars of all its runs") {
+  struct Case {
+    const char* id;
+    std::size_t page;
+    float scale;
+  };
+  for (const char* const language : {"en", "ko"})
+    for (const Case& each : {Case{"01-why-memory", 4, 1.5F}, {"09-causal-balance", 2, 1.5F}, {"15-why-128", 4, 1}}) {
+      const std::string where = fmt::format("{}:{} at {}, {}", each.id, each.page + 1, each.scale, language);
+      CAPTURE(where);
+      Session::Start start = opening_start();
+      start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+      start.language = language;
+      const auto script = WindowScript::open(std::move(start), 1280, 720, each.scale);
+      if (script == nullptr) return;
+      script->command(SetPresent{true});
+      script->command(OpenLesson{each.id, each.page});
+      const ImGuiWindow* const panel = middle_panel(*script);
+      REQUIRE(panel != nullptr);
+      CHECK(panel->ScrollMax.y == 0);
+    }
+}
+
+TEST_CASE(
+    "large text: Page Down scrolls what a page looks at to its end before the answer comes, and the next page begins at its top") {
+  Session::Start start = opening_start();
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  const auto script = WindowScript::open(std::move(start), 1280, 720, 2);
+  if (script == nullptr) return;
+  script->command(SetPresent{true});
+  script->command(OpenLesson{"09-causal-balance", 2});
+  const ImGuiWindow* const panel = middle_panel(*script);
+  REQUIRE(panel != nullptr);
+  REQUIRE(panel->ScrollMax.y > 0);
+  CHECK(panel->Scroll.y == 0);
+  bool said = false;
+  for (int press = 0; press < 30 && script->view().lesson.answer == nullptr; ++press) {
+    const TextRecording recording;
+    script->hover(2, 2);
+    said = said || recording.text().find("more of the picture") != std::string::npos;
+    script->press(ImGuiKey_PageDown);
+  }
+  REQUIRE(script->view().lesson.answer != nullptr);
+  CHECK(said);
+  CHECK(panel->Scroll.y + 1 >= panel->ScrollMax.y);
+  // Back goes up again before it turns the page.
+  for (int press = 0; press < 30 && panel->Scroll.y > 0; ++press) {
+    script->press(ImGuiKey_PageUp);
+    CHECK(script->view().lesson.page == 2);
+  }
+  CHECK(panel->Scroll.y == 0);
+}
+
 TEST_CASE("large text: on a page of a lesson no text is over another, and what scrolls says so") {
   for (const float scale : {1.0F, 1.5F, 2.0F}) {
     Session::Start start = opening_start();
@@ -415,6 +488,28 @@ TEST_CASE("large text: a presented stage and race keep every figure and do not s
         const std::size_t during = race.find("during");
         CHECK(during != std::string::npos);
       }
+}
+
+TEST_CASE("bars of runs: every one says what is written after the run, and cycles with the launch say so") {
+  for (const bool present : {false, true}) {
+    CAPTURE(present);
+    Session::Start start = opening_start();
+    start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+    const auto script = WindowScript::open(std::move(start), 1600, 900);
+    if (script == nullptr) return;
+    script->command(SetPresent{present});
+    answered_page(*script, "18-ignored-mask", 3);
+    const TextRecording recording;
+    script->frame().build(script->width(), script->height(), 1.0 / 60);
+    const std::string text = recording.text();
+    CAPTURE(text);
+    int said = 0, owed = 0;
+    for (const PageRun& run : script->view().lesson.figures->runs) owed += dirty_bytes_at_end(*run.simulation) > 0 ? 1 : 0;
+    for (std::size_t at = text.find("+ 8.6"); at != std::string::npos; at = text.find("+ 8.6", at + 1)) ++said;
+    CHECK(owed == 4);
+    CHECK(said == owed);
+    if (!present) CHECK(text.find("cycles with the launch") != std::string::npos);
+  }
 }
 
 TEST_CASE("large text: a presented page that is opened at a larger size has the class of text that it has at the default size") {

@@ -522,6 +522,34 @@ TEST_CASE("race layout: presented at 1600x900, a finished race has every tile ro
   }
 }
 
+TEST_CASE("stage layout: in a low and narrow stage, rows of the tiles can be told apart, and so can columns of one value a row") {
+  const ProgramInfo& info = **find_program("flash2", Pass::forward);
+  for (const float scale : {1.0F, 2.0F, 2.5F})
+    for (const auto& [width, height] : {std::pair{244.0F, 124.0F}, {285.0F, 150.0F}, {350.0F, 150.0F}, {520.0F, 200.0F}}) {
+      const float wide = width, high = height;
+      INFO(scale, " at ", wide, "x", high);
+      const GpuSpec toy = gpus().front();
+      const ProgramShape shape = shapes_of(info, AttentionProblem{}, toy).front();
+      const StageLayout layout =
+          layout_lane({{13, 57}, {13 + wide * scale, 57 + high * scale}}, toy, shape, metrics_at(scale), true);
+      check_apart(large_boxes(layout));
+      check_memory(layout);
+      std::vector<Named> chip_tiles;
+      for (const ChipTileBox& box : layout.chip_tiles) {
+        INFO(to_string(box.chip_tile));
+        chip_tiles.push_back({std::string(to_string(box.chip_tile)), box.box});
+        const float rows = static_cast<float>(std::clamp(box.rows, 4, 16));
+        CHECK(box.cells.height() >= 1.75F * scale * rows - 1);
+        CHECK(box.cells.width() >= 8.5F * scale);
+      }
+      check_apart(chip_tiles);
+      check_inside(chip_tiles, layout.focus, "the SM in focus");
+      // The title goes before a tile does.
+      CHECK((layout.focus_title.height() > 0) == (layout.operation_line.height() > 0));
+      if (high >= 200) CHECK(layout.focus_title.height() > 0);
+    }
+}
+
 TEST_CASE("race side layout: SM, L2 and HBM stay apart, and every tensor has cells") {
   for (const ProgramInfo& info : program_table())
     for (const GpuSpec& gpu : gpus())
