@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/drawn_curve.h"
+#include "app/model/lessons/lesson.h"
 
 namespace tilescope {
 

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "app/cli/command_line.h"
+#include "app/cli/output.h"
 #include "app/cli/report.h"
 #include "app/cli/request.h"
 #include "app/model/requests/assets.h"
