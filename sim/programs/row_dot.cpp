@@ -1,4 +1,4 @@
-// Counts 16 bytes a thread.
+// The launch that computes D: each thread reads 16 bytes of dO and of O, and the threads of a row add their products up.
 #include "sim/programs/row_dot.h"
 
 #include <bit>

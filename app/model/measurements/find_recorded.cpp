@@ -117,7 +117,7 @@ std::vector<std::shared_ptr<const KnownProbe>> find_probes(const Measurements& m
 }
 
 std::shared_ptr<const KnownBandwidth> find_bandwidth(const Measurements& measurements, const Simulation& simulation) {
-  if (!unchanged(simulation.request.gpu)) return nullptr;
+  if (!unchanged(simulation.request.gpu) || !starts_as_kernel(simulation)) return nullptr;
   for (const auto& known : measurements.bandwidths)
     if (is_of(known->record, simulation) && is_recorded_on(*known, simulation.request.gpu)) return known;
   return nullptr;

@@ -1,4 +1,4 @@
-// Units of lessons, written and read.
+// Figures of lessons with their units: as text, and read from what a person types.
 #include "app/views/lesson/figure_words.h"
 
 #include <algorithm>

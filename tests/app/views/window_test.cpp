@@ -527,8 +527,8 @@ TEST_CASE("window: a race gives both largest differences from float64 at 1280x72
     const std::size_t at = text.find("float64");
     REQUIRE(at != std::string::npos);
     const std::string line = text.substr(at, text.find('\n', at) - at);
-    CHECK(line.find(fmt::format("{:.1e}", exact->first_error)) != std::string::npos);
-    CHECK(line.find(fmt::format("{:.1e}", exact->second_error)) != std::string::npos);
+    CHECK(line.find(format_value(exact->first_error)) != std::string::npos);
+    CHECK(line.find(format_value(exact->second_error)) != std::string::npos);
   }
 }
 

@@ -366,4 +366,15 @@ TEST_CASE("measurements: samples lie next to the bundles; inputs are equal if ev
   const auto other = simulate(request);
   REQUIRE(other);
   CHECK(find_bandwidth(known, **other) == nullptr);
+
+  // Nor do samples belong to a run whose blocks begin in another order.
+  auto sampled = std::make_shared<KnownBandwidth>(*known.bandwidths.front());
+  sampled->record.problem = request.problem;
+  Measurements with_it;
+  with_it.bandwidths.push_back(sampled);
+  CHECK(find_bandwidth(with_it, **other) == sampled);
+  request.block_order = BlockOrder::reversed;
+  const auto reversed = simulate(request);
+  REQUIRE(reversed);
+  CHECK(find_bandwidth(with_it, **reversed) == nullptr);
 }
