@@ -16,7 +16,7 @@ IDS = {"How do I add a tile program?": "recipe_attention", "How do I add a panel
 EXAMPLES = {
     "How do I add a rung of the ladder?":
         (r'"hopper_overlap"|HopperRungId::overlap\b|hopper_overlap_program|plan_hopper_overlap\b|hopper_overlap/|^hopper_overlap\b',
-         ["sim/**/*", "kernels/*", "kernels/lab/*.*", "kernels/measure/*", "assets/suites/*"], ["assets/suites/new_shapes.txt"]),
+         ["sim/**/*", "kernels/*", "kernels/lab/*.*", "kernels/measure/*", "assets/suites/*"], ["assets/suites/new_shapes.txt", "assets/suites/starts.txt"]),
     "How do I add an operation to the mask language?":
         (r"ExprOp::(tanh|less)\b|^  tanh,$", ["sim/**/*", "kernels/**/*.cpp"], ["sim/masks/table_gradient.cpp"]),
     "How do I add a kind of operation to tile programs?": (r"OpKind::gather\b|^  gather,", ["sim/**/*"], []),
