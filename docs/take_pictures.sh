@@ -60,9 +60,9 @@ picture race-h200 "${h200[@]}" --race --step 200
 picture measured-hbm --algorithm standard --gpu h200 --heads 16 --seq 4096 --head-dim 64
 picture measured-lanes --gpu h200 --heads 32 --seq 1024 --head-dim 64 --step 100
 roles=(--panel timeline --gpu h100 --heads 16 --seq 2048 --head-dim 128)
-picture roles-producer "${roles[@]}" --algorithm hopper_producer --size 1600x460 --step 860
-picture roles-overlap "${roles[@]}" --algorithm hopper_overlap --size 1600x460 --step 860
-picture measured-roles "${roles[@]}" --algorithm hopper_ping_pong --size 1600x460 --step 992
+picture roles-producer "${roles[@]}" --algorithm hopper_producer --size 1600x460 --step 426
+picture roles-overlap "${roles[@]}" --algorithm hopper_overlap --size 1600x460 --step 426
+picture measured-roles "${roles[@]}" --algorithm hopper_ping_pong --size 1600x460 --step 492
 picture lanes-sm-toy "${toy[@]}" --lanes sms --step 22 --theme light --size 1280x720
 picture lanes-sm-h200 "${h200[@]}" --lanes sms --step 200
 for view in roofline what_if fit sweep validate; do
