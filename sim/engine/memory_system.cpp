@@ -184,9 +184,10 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& access,
   if (!takes_repeated(sm, placed)) return load_anew(sm, cycle, placed);
   const RepeatedLoad again = load_again(sm, cycle);
   recorder_.operation(access.op_class, again.start, again.busy_end, again.end, again.streams);
+  const double hbm_latency = builder_.op_class(access.op_class).hbm_latency;
   return {.end = again.end,
           .streams = again.streams,
-          .hbm_wait = hbm_wait(again, access.op_class, cycle),
+          .hbm_wait = again.arrival >= again.end ? std::max(0.0, again.arrival - hbm_latency - cycle) : 0,
           .limit = limit_of(cycle, again.end, again.arrival, near_latency_)};
 }
 

@@ -91,10 +91,6 @@ class MemorySystem {
     return {port_end - hit.port_cycles, port_end, std::max(std::max(port_end, l2_end) + near_latency_, hit.arrival),
             std::max(hit.port_cycles, l2_cycles), hit.arrival};
   }
-  /// Returns how long the bytes of a load at `cycle` wait until HBM has read them; 0 if that does not decide when it ends.
-  double hbm_wait(const RepeatedLoad& load, std::uint32_t op_class, double cycle) const {
-    return load.arrival >= load.end ? std::max(0.0, load.arrival - builder_.op_class(op_class).hbm_latency - cycle) : 0;
-  }
   /// Stores a tile of SM `sm`, or adds it to memory, at `cycle`.
   Transfer store(int sm, double cycle, const ScheduledAccess& access, const BlockOrigin& origin);
 

@@ -91,19 +91,14 @@ int Periods::process(int most) {
     const int sm = load.sm;
     const bool is_repeated = memory_.takes_repeated(sm, access);
     RepeatedLoad repeated;
-    Transfer transfer;
-    if (is_repeated) {
+    if (is_repeated)
       repeated = memory_.load_again(sm, time);
-      transfer = {.end = repeated.end, .hbm_wait = memory_.hbm_wait(repeated, access.op_class, time)};
-    } else {
-      transfer = memory_.load_anew(sm, time, access);
-      repeated.end = transfer.end;
-    }
+    else
+      repeated.end = memory_.load_anew(sm, time, access).end;
     // Without a copy copies_free is infinitely early.
     const double landed = std::max(repeated.end, time + step.copies_free + l2_latency_cycles_);
     const double noted = step.follows ? std::max(group.copied, landed) : landed;
-    const bool is_in_time =
-        noted <= time + step.slack && !runner_.waits_in_hbm(runner_.sms()[static_cast<std::size_t>(sm)], group, at, transfer);
+    const bool is_in_time = noted <= time + step.slack;
     const bool is_counted =
         is_repeated && is_in_time && step.group != nullptr &&
         recorder_.count_group(*step.group, std::min(repeated.start, time + step.first), std::max(repeated.end, time + step.last));
@@ -114,7 +109,7 @@ int Periods::process(int most) {
       const auto number = static_cast<std::size_t>(sm);
       leave(number);
       upcoming_.drop_sm_of_next();
-      order_.set(number, replay_.land_in_stretch(number, group, step.stretch, time, transfer));
+      order_.set(number, replay_.land_in_stretch(number, group, step.stretch, time, repeated.end));
       break;
     }
     if (step.copies) group.copied = noted;

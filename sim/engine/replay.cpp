@@ -21,7 +21,7 @@ void Replay::begin_launch() {
 }
 
 bool Replay::may_replay(const RunningSm& sm) const {
-  return sm.waiting.empty() && sm.groups.size() <= most_stretch_slots && std::all_of(sm.groups.begin(), sm.groups.end(), [](const ResidentGroup& group) {
+  return sm.groups.size() <= most_stretch_slots && std::all_of(sm.groups.begin(), sm.groups.end(), [](const ResidentGroup& group) {
            return group.stream == nullptr ||
                   (!group.stream->positions.empty() && !group.focused && group.tokens_of_compute == nullptr);
          });
@@ -96,26 +96,23 @@ bool Replay::replay(std::size_t number, double time, double& next) {
     return false;
   }
   ResidentGroup& group = sm.groups[loading];
-  const Transfer transfer = memory_.load(sm.number, time, group.loads[group.next_load], group.origin);
-  next = land_in_stretch(number, group, successor, time, transfer);
+  const double landed = memory_.load(sm.number, time, group.loads[group.next_load], group.origin).end;
+  next = land_in_stretch(number, group, successor, time, landed);
   return true;
 }
 
-double Replay::land_in_stretch(std::size_t number, ResidentGroup& group, std::int32_t successor, double time,
-                               const Transfer& transfer) {
+double Replay::land_in_stretch(std::size_t number, ResidentGroup& group, std::int32_t successor, double time, double landed) {
   RunningSm& sm = runner_.sms()[number];
   const Stretch& stretch = stretches_[successor];
   const std::uint32_t at = group.next_load++;
   const OpTiming& timing = builder_.timings()[group.loads[at].op_class];
-  if (!runner_.waits_in_hbm(sm, group, at, transfer)) {
-    double landed = transfer.end;
-    if (timing.smem_cycles > 0) landed = std::max(landed, time + stretch.key.copies_free + l2_latency_cycles_);
-    runner_.note_landing(group, at, timing, landed);
-    if (is_in_time(sm, stretch, time)) {
-      group.issued = time;
-      group.drained = std::max(group.drained, landed);
-      return accept(number, successor, time);
-    }
+  const Transfer transfer{.end = landed};  // the rest is for blocks in focus
+  if (timing.smem_cycles > 0) landed = std::max(landed, time + stretch.key.copies_free + l2_latency_cycles_);
+  runner_.note_landing(group, at, timing, landed);
+  if (is_in_time(sm, stretch, time)) {
+    group.issued = time;
+    group.drained = std::max(group.drained, landed);
+    return accept(number, successor, time);
   }
   --group.next_load;
   catch_up(number);

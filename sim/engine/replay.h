@@ -51,7 +51,7 @@ class Replay {
     return runner_.run_ahead(runner_.sms()[sm]);
   }
   /// Lands the load of SM `number` at `time` and goes on with stretch `successor`; returns the time of the next event.
-  double land_in_stretch(std::size_t number, ResidentGroup& group, std::int32_t successor, double time, const Transfer& transfer);
+  double land_in_stretch(std::size_t number, ResidentGroup& group, std::int32_t successor, double time, double landed);
   /// Records the operations of a stretch that begins at `time`.
   void record_stretch(const Stretch& stretch, double time);
   /// Moves the counters of an SM's groups to the end of a stretch, `times` times.

@@ -265,28 +265,20 @@ void SmRunner::land(RunningSm& sm, ResidentGroup& group, double time, std::uint3
   const double ready = at == 0 ? group.start : group.issued;
   group.issued = time + (timing.asynchronous ? timing.duration : 0);
   group.drained = std::max(group.drained, transfer.end);
+  note_landing(group, at, timing, transfer.end);
   const TokenUse* const token = group.tokens_of_loads != nullptr ? &group.tokens_of_loads[at] : nullptr;
-  if (waits_in_hbm(sm, group, at, transfer)) {
+  // HBM serves what waits in no strict order, so that what is asked for after a copy may come before it. How much that is will be
+  // known when its turn has come. Copies of one token land in order.
+  const auto is_before = [&](const WaitingCopy& copy) {
+    return sm.groups[copy.slot].block == group.block && sm.groups[copy.slot].tokens_of_loads[copy.load].signal == token->signal;
+  };
+  if (token != nullptr && token->signal >= 0 && gpu_.hbm_reorder_cycles > 0 &&
+      (transfer.hbm_wait > 0 || std::ranges::any_of(sm.waiting, is_before))) {
     sm.waiting.push_back({transfer.end, transfer.hbm_wait, memory_.hbm_asked_cycles(), ready, time, group.slot, at, transfer});
     return;
   }
-  note_landing(group, at, timing, transfer.end);
   if (group.focused) intervals_.load(sm, group, at, ready, time, transfer);
   if (token != nullptr) signal(sm, group, *token, transfer.end);
-}
-
-bool SmRunner::waits_in_hbm(const RunningSm& sm, const ResidentGroup& group, std::uint32_t at, const Transfer& transfer) const {
-  if (gpu_.hbm_reorder_cycles <= 0) return false;
-  if (group.tokens_of_loads == nullptr) {
-    const auto is_before = [&](const WaitingCopy& copy) { return copy.slot == group.slot; };
-    return builder_.timings()[group.loads[at].op_class].copy && (transfer.hbm_wait > 0 || std::ranges::any_of(sm.waiting, is_before));
-  }
-  const TokenUse& token = group.tokens_of_loads[at];
-  if (token.signal < 0) return false;
-  const auto is_before = [&](const WaitingCopy& copy) {
-    return sm.groups[copy.slot].block == group.block && sm.groups[copy.slot].tokens_of_loads[copy.load].signal == token.signal;
-  };
-  return transfer.hbm_wait > 0 || std::ranges::any_of(sm.waiting, is_before);
 }
 
 void SmRunner::land_waiting(RunningSm& sm) {
@@ -297,12 +289,8 @@ void SmRunner::land_waiting(RunningSm& sm) {
   const double asked_after = memory_.hbm_asked_cycles() - copy.asked;
   copy.transfer.end = copy.time + std::min({asked_after, copy.wait, gpu_.hbm_reorder_cycles});
   group.drained = std::max(group.drained, copy.transfer.end);
-  note_landing(group, copy.load, builder_.timings()[group.loads[copy.load].op_class], copy.transfer.end);
   if (group.focused) intervals_.load(sm, group, copy.load, copy.ready, copy.start, copy.transfer);
-  if (group.tokens_of_loads == nullptr)
-    refresh(sm, group);
-  else
-    signal(sm, group, group.tokens_of_loads[copy.load], copy.transfer.end);
+  signal(sm, group, group.tokens_of_loads[copy.load], copy.transfer.end);
 }
 
 void SmRunner::end_issue(RunningSm& sm) {
@@ -417,7 +405,7 @@ double SmRunner::run_ahead(RunningSm& sm) {
       sm.next = &group;
       return choice.time;
     }
-    if (sm.groups.size() == 2 && !group.focused && group.tokens_of_compute == nullptr && sm.waiting.empty())  // the common case
+    if (sm.groups.size() == 2 && !group.focused && group.tokens_of_compute == nullptr)  // the common case
       compute<true>(sm, group, choice.time, choice.rival);
     else
       compute<false>(sm, group, choice.time, choice.rival);

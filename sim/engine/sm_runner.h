@@ -53,17 +53,10 @@ class SmRunner {
   /// Notes when whoever waits for a load may go on: of a copy, when all copies up to it have landed, as after cp.async.wait_group.
   /// A load into registers waits for earlier copies only on a GPU for teaching (docs/model-limits.md, row 43).
   void note_landing(ResidentGroup& group, std::uint32_t at, const OpTiming& timing, double landed) const {
-    if (follows(timing)) landed = std::max(group.copied, landed);
+    if (timing.copy || !builder_.costs().models_instruction_latency()) landed = std::max(group.copied, landed);
     if (timing.copy) group.copied = landed;
     group.times[OperationStream::landing(at)] = landed;
   }
-
-  /// Returns whether whoever waits for a load also waits for all copies before it.
-  bool follows(const OpTiming& timing) const { return timing.copy || !builder_.costs().models_instruction_latency(); }
-  /// Returns whether it is not known yet when the load `at` lands: HBM serves what waits in no strict order, so that what is asked
-  /// for after it may come before it. How much that is will be known when its turn has come. Copies of one token land in order, as do
-  /// those that one group waits for.
-  bool waits_in_hbm(const RunningSm& sm, const ResidentGroup& group, std::uint32_t at, const Transfer& transfer) const;
 
   bool has_ended() const { return finished_ == queue_.count(); }
   double part_done() const;  // of the launch, 0..1
