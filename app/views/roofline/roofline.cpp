@@ -146,6 +146,13 @@ std::string per_byte(const RooflinePoint& point) {
   return format_value(std::round(plot_point(point).x * 10) / 10);
 }
 
+/// The same at HBM with the bytes that the L2 still holds when the run ends: results such as O and L, of which a large L2 keeps
+/// all.
+std::string per_byte_with_later(const RooflineKernel& kernel, const RooflinePoint& whole) {
+  const double later = whole.level == Ceiling::hbm ? kernel.outcome.dirty() : 0;
+  return format_value(std::round(10 * whole.operations() / (whole.bytes + later)) / 10);
+}
+
 /// Writes the HBM bytes of a run of several launches as the sum of theirs; empty for one launch. HBM also writes between two
 /// launches and after the last, and no launch has those bytes.
 std::string sum_of_launches(const RooflineKernel& kernel) {
@@ -174,10 +181,20 @@ std::string finding(const RooflineStudy& study, const Simulation& timed, const N
   if (const double best = share_if_far_below(study.kernels); best > 0)
     return text + say(tr("Every launch is far below every ceiling ({} at most)"), format_percent(best));
   const RooflinePoint& point = chosen->whole.front();
-  text +=
-      say(tr("{}: {} operations per byte of {}"), algorithm_title(chosen->algorithm), per_byte(point), ceiling_name(point.level));
   const RooflinePoint* beside = other != nullptr ? whole_at(*other, point.level) : nullptr;
-  if (beside != nullptr) text += say(tr(", {} {}"), algorithm_title(other->algorithm), per_byte(*beside));
+  const auto later = [&](const RooflineKernel& kernel, const RooflinePoint& at) { return per_byte_with_later(kernel, at); };
+  const bool written_later =
+      later(*chosen, point) != per_byte(point) || (beside != nullptr && later(*other, *beside) != per_byte(*beside));
+  if (!written_later) {
+    text +=
+        say(tr("{}: {} operations per byte of {}"), algorithm_title(chosen->algorithm), per_byte(point), ceiling_name(point.level));
+    if (beside != nullptr) text += say(tr(", {} {}"), algorithm_title(other->algorithm), per_byte(*beside));
+  } else {
+    text += say(tr("{}: {} operations per byte of HBM during the run, {} with later write-backs"),
+                algorithm_title(chosen->algorithm), per_byte(point), later(*chosen, point));
+    if (beside != nullptr)
+      text += say(tr("; {}: {} and {}"), algorithm_title(other->algorithm), per_byte(*beside), later(*other, *beside));
+  }
   return text + say(tr(". Below {}, memory is slower than the tensor cores"), format_value(std::round(point.ridge)));
 }
 
