@@ -395,10 +395,7 @@ bool has_strip(const Bar& bar, const BarScale& scale) {
   return scale.whole <= 0 && bar.value > 0 && !bar.parts.empty() && bar.parts.front().tensor;
 }
 
-/// Until when a bar is covered: the page's answer, or that of a later page of the same run.
-enum class HeldBar { none, answer, later_page };
-
-void draw_bar_of_run(const Theme& theme, const Rect& rect, const Bar& bar, const BarScale& scale, HeldBar held) {
+void draw_bar_of_run(const Theme& theme, const Rect& rect, const Bar& bar, const BarScale& scale, bool held) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   QuadBatch box;
   box.add({.min = rect.min,
@@ -408,11 +405,7 @@ void draw_bar_of_run(const Theme& theme, const Rect& rect, const Bar& bar, const
            .border = theme.inset_border,
            .border_width = theme.scale});
   draw_quads(list, std::move(box));
-  if (held == HeldBar::answer) return draw_text(list, theme.heading, rect, theme.text_dim, "?", Align::center);
-  if (held == HeldBar::later_page)
-    return draw_text(list, theme.ui_small, rect, theme.text_dim,
-                     first_that_fits(theme.ui_small, rect.width(), {tr("asked on a later page"), tr("asked later")}),
-                     Align::center);
+  if (held) return;
   if (has_strip(bar, scale)) {
     constexpr float strip = 0.3F;  // of a bar's height: nobody takes it for one
     std::vector<Part> moved = bar.parts;
@@ -561,6 +554,18 @@ bool draw_figure(const Sizes& sizes, const ImU32 color, const Rect& rect, const 
   return bar.more.empty() || shown.ends_with(bar.more) || shown.ends_with(bar.brief_more);
 }
 
+/// A question mark in a bar that the page's answer fills; one that waits for a later page says so below it, and so does a bar that
+/// is lower than the mark.
+void draw_held(const Theme& theme, const Sizes& sizes, const Rect& bar, bool to_a_later_page) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const Rect below = {{bar.min.x, bar.max.y}, {bar.max.x, bar.max.y + sizes.line}};
+  if (to_a_later_page)
+    return draw_text(list, theme.ui_small, below, theme.text_dim,
+                     first_that_fits(theme.ui_small, below.width(), {tr("asked on a later page"), tr("asked later")}));
+  const bool fits = bar.height() >= theme.heading->FontSize;
+  draw_text(list, fits ? theme.heading : sizes.strong, fits ? bar : below, theme.text_dim, "?", fits ? Align::center : Align::left);
+}
+
 /// `timed`: the column is that of time.
 void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, std::span<const PageRun> runs, const Rect& rect,
                  bool timed) {
@@ -573,11 +578,12 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
     const Bar& bar = column.bars[i];
     const bool hidden = column.is_held(runs[i]);
     float y = rect.min.y + sizes.heading + static_cast<float>(i) * sizes.band + sizes.name;
-    draw_bar_of_run(theme, {{rect.min.x, y}, {rect.max.x, y + sizes.bar}}, bar, column.shown_scale(i),
-                    !hidden                       ? HeldBar::none
-                    : column.held_to_a_later_page ? HeldBar::later_page
-                                                  : HeldBar::answer);
-    if (hidden) continue;
+    const Rect at = {{rect.min.x, y}, {rect.max.x, y + sizes.bar}};
+    draw_bar_of_run(theme, at, bar, column.shown_scale(i), hidden);
+    if (hidden) {
+      draw_held(theme, sizes, at, column.held_to_a_later_page);
+      continue;
+    }
     y += sizes.bar;
     const Simulation& run = *runs[i].simulation;
     const bool says_more = draw_figure(sizes, theme.text, {{rect.min.x, y}, {rect.max.x, y + sizes.line}}, column, i,
