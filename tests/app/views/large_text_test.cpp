@@ -530,6 +530,21 @@ TEST_CASE("large text: a presented stage and race keep every figure and do not s
       }
 }
 
+TEST_CASE("large text: in a race a link has its bytes whole or not at all") {
+  Session::Start start = opening_start();
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  const auto script = WindowScript::open(std::move(start), 1280, 720, 1.25F);
+  if (script == nullptr) return;
+  answered_page(*script, "06-flashattention-tile-by-tile", 4);
+  const TextRecording recording;
+  script->frame().build(script->width(), script->height(), 1.0 / 60);
+  const std::string text = recording.text(), each = format_bytes(Bytes(64 * 16 * 2));  // Q, K and V of both runs
+  CAPTURE(text);
+  int said = 0;
+  for (std::size_t at = text.find(each); at != std::string::npos; at = text.find(each, at + 1)) ++said;
+  CHECK(said == 1);  // the counter of what is written later, which is as much
+}
+
 TEST_CASE("bars of runs: every one says what is written after the run, and cycles with the launch say so") {
   for (const bool present : {false, true}) {
     CAPTURE(present);
