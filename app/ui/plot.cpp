@@ -405,19 +405,32 @@ bool Plot::place_label(PlotPoint point, std::string_view text, ImU32 color, Side
   return false;
 }
 
-void Plot::label(PlotPoint point, std::string_view text, ImU32 color, Side side, bool bold) {
-  label(std::span(&point, 1), text, color, side, bold);
+bool Plot::label(PlotPoint point, std::string_view text, ImU32 color, Side side, bool bold) {
+  return label(std::span(&point, 1), text, color, side, bold);
 }
 
-void Plot::label(std::span<const PlotPoint> points, std::string_view text, ImU32 color, Side side, bool bold) {
-  if (text.empty() || points.empty()) return;
-  const auto without_crossing = [&](PlotPoint point) { return place_label(point, text, color, side, bold, false); };
-  if (!std::ranges::any_of(points, without_crossing)) place_label(points.front(), text, color, side, bold, true);
+bool Plot::label(std::span<const PlotPoint> points, std::string_view text, ImU32 color, Side side, bool bold) {
+  return label(points, std::array{std::string(text)}, color, side, bold);
+}
+
+bool Plot::label(std::span<const PlotPoint> points, std::span<const std::string> texts, ImU32 color, Side side, bool bold) {
+  if (points.empty()) return false;
+  for (const std::string& text : texts) {
+    const auto without_crossing = [&](PlotPoint point) { return place_label(point, text, color, side, bold, false); };
+    if (!text.empty() && std::ranges::any_of(points, without_crossing)) return true;
+  }
+  const auto crossing = [&](const std::string& text) {
+    return !text.empty() && place_label(points.front(), text, color, side, bold, true);
+  };
+  return std::ranges::any_of(texts, crossing);
 }
 
 void Plot::end_label(std::span<const PlotPoint> points, std::string_view text, ImU32 color) {
   for (std::size_t i = points.size(); i-- > 0;)
-    if (shows(points[i])) return label(points[i], text, color, Side::left);
+    if (shows(points[i])) {
+      label(points[i], text, color, Side::left);
+      return;
+    }
 }
 
 void draw_hatch(ImDrawList* list, const Rect& rect, ImU32 color, float spacing, float width, bool backward) {

@@ -73,10 +73,12 @@ class Plot {
 
   enum class Side { right, left, above, below };
   /// Draws a label next to `point`, preferably on `side`. If that is occupied it moves to another side or further away, with a
-  /// leader line, which crosses no curve where there is such a place. Omitted if there is no room.
-  void label(PlotPoint point, std::string_view text, ImU32 color, Side side = Side::right, bool bold = false);
+  /// leader line, which crosses no curve where there is such a place. False, and no label, if there is no room.
+  bool label(PlotPoint point, std::string_view text, ImU32 color, Side side = Side::right, bool bold = false);
   /// Draws one label for a curve, at the first of `points` whose leader crosses nothing; at the very first if each would.
-  void label(std::span<const PlotPoint> points, std::string_view text, ImU32 color, Side side, bool bold = false);
+  bool label(std::span<const PlotPoint> points, std::string_view text, ImU32 color, Side side, bool bold = false);
+  /// Draws the first of `texts`, the longest first, that finds a place without crossing anything; else the first that finds one.
+  bool label(std::span<const PlotPoint> points, std::span<const std::string> texts, ImU32 color, Side side, bool bold = false);
   /// Draws a label on the straight line from `from` to `to`, which it interrupts: near `from`, or at the first place after it that
   /// is free. On a slope among others it lies below its line instead. Draw the line with curve() first. Returns the label's place;
   /// nullopt, and no label, if there is none.

@@ -28,11 +28,11 @@ double luminance(ImU32 color) {
 
 // Okabe-Ito hues in the order of Meaning (Q K V S P O L m l D bias table), moved apart until every pair also differs for readers
 // with protanopia, deuteranopia and tritanopia (the test computes how much). L, m and l are one yellow family: they never stand
-// without their letter.
+// without their letter. D, which is beside L in a backward pass, is much darker.
 constexpr std::array<std::uint32_t, meaning_count> dark_tensors = {0x62C3F5, 0xF09A0A, 0x3DB38A, 0xC777A8, 0x937DE2, 0xE4603C,
-                                                                   0xE9DF6E, 0xF5EC5A, 0xDCD04A, 0xCFC23C, 0xB0723A, 0x9AA7BC};
+                                                                   0xE9DF6E, 0xF5EC5A, 0xDCD04A, 0x867F5C, 0xB0723A, 0x9AA7BC};
 constexpr std::array<std::uint32_t, meaning_count> light_tensors = {0x3A8FCD, 0xF08200, 0x0DAE7A, 0xCE7BA8, 0x6A55C4, 0xBE3F18,
-                                                                    0xA9AD2E, 0xB2BA38, 0x9FA31F, 0x939610, 0x8A5A2B, 0x75839B};
+                                                                    0xA9AD2E, 0xB2BA38, 0x9FA31F, 0x3F3D10, 0x8A5A2B, 0x75839B};
 
 /// A gradient wears the hue of what it is the gradient of, half way to the text; the fp32 sum of one, part of the way to the
 /// ground.

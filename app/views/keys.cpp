@@ -24,6 +24,7 @@
 #include "app/views/lesson/lesson_clicker.h"
 #include "app/views/lesson/lesson_keys.h"
 #include "app/views/lesson/question.h"
+#include "app/views/study_panel.h"
 #include "app/views/terms.h"
 
 namespace tilescope {
@@ -155,7 +156,7 @@ void handle_escape(const View& view, Commands& commands) {
   if (view.lecture->asking) return commands.push(AskClass{false});
   if (view.workspace->find) return commands.push(ShowFind{false});
   if (view.lecture->listed) return commands.push(ShowScenes{false});
-  if (view.work.seconds > 0) return commands.push(CancelWork{});
+  if (view.work.seconds > 0 || shows_running_study()) return commands.push(CancelWork{});
   if (view.workspace->range) return commands.push(SetTimeRange{});
   if (view.workspace->center == CenterView::ladder && !view.workspace->rung.empty()) return commands.push(SetRung{});
   if (!view.workspace->alone.empty()) return commands.push(SetAlone{});

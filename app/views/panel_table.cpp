@@ -14,7 +14,7 @@ std::span<const PanelInfo> panel_table() {
       {"traffic", "Traffic", &draw_traffic_panel, {0, 0}, true, false, true},
       {"timeline", "Timeline", &draw_timeline_panel, {0, 0}},
       {"race", "Race", &draw_race_panel, {}, false, true},
-      {"roofline", "Roofline", &draw_roofline_panel, plot_below_text},
+      {"roofline", "Roofline", &draw_roofline_panel, {240, 0}, true},
       {"what_if", "What if", &draw_what_if_panel, {430, 0}, true},
       {"fit", "Fit", &draw_fit_panel, {500, 0}, true},
       {"sweep", "Sweep", &draw_sweep_panel, plot_below_text},

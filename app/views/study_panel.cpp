@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/model/measurements/find_recorded.h"
+#include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/work_words.h"
 #include "sim/analysis/format.h"
@@ -28,8 +29,25 @@ void study_head(const View& view, std::string_view finding, std::string_view det
   ImGui::PopStyleVar();
 }
 
+namespace {
+
+/// The last frame that showed a study under way.
+int& study_frame() {
+  struct Frame {
+    int number = -2;
+  };
+  return panel_state<Frame>("study under way").number;
+}
+
+}  // namespace
+
+bool shows_running_study() {
+  return ImGui::GetFrameCount() - study_frame() <= 1;
+}
+
 void study_progress(const View& view, Commands& commands, std::size_t done, std::size_t total) {
   if (done >= total) return;
+  if (!view.studies->stopped) study_frame() = ImGui::GetFrameCount();
   const Theme& theme = *view.theme;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = std::round(20 * theme.scale), width = ImGui::GetContentRegionAvail().x;

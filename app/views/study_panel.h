@@ -17,6 +17,8 @@ namespace tilescope {
 void study_head(const View& view, std::string_view finding, std::string_view detail);
 /// Draws "12 of 25 simulated", a bar and a stop or resume button; nothing when done.
 void study_progress(const View& view, Commands& commands, std::size_t done, std::size_t total);
+/// Returns whether the progress of a study that runs is on screen: Esc stops it.
+bool shows_running_study();
 /// Draws a sentence instead of an empty view.
 void study_empty(const View& view, std::string_view sentence);
 

@@ -60,6 +60,7 @@ void note_said(const Prose& prose, std::string_view run, std::span<const LessonV
       said.hbm = said.hbm || name == "hbm" || name == "hbm_read";
       said.l2 = said.l2 || name == "l2_to_sm";
       said.time = said.time || name == "us" || name == "cycles";
+      said.work = said.work || name == "flops";
     }
   }
 }
@@ -91,6 +92,14 @@ bool asks_time_alone(const std::vector<std::string>& asked) {
   return !asked.empty() && std::ranges::all_of(asked, is_time);
 }
 
+/// Whether a question is answered by the number of blocks and of SMs and nothing else: then no byte, time or work answers it.
+bool asks_blocks_alone(const std::vector<std::string>& asked) {
+  const auto is_count = [](std::string_view name) {
+    return name.substr(name.rfind('.') + 1) == "blocks" || name == "blocks_per_sm" || name == "gpu.sm.count";
+  };
+  return !asked.empty() && std::ranges::all_of(asked, is_count);
+}
+
 /// Whether a question compares the scene's run with other runs, or with its recording. What is simulated of that run does not
 /// answer it then.
 bool compares_scene(const std::vector<std::string>& asked, std::span<const LessonVariant> others) {
@@ -110,7 +119,7 @@ SaidFigures said_figures(const LessonPage& page, std::string_view run, std::span
   note_said(page.ask->question, run, others, said);
   for (const Prose& option : page.ask->options) note_said(option, run, others, said);
   const std::vector<std::string> asked = figures_asked(*page.ask);
-  if (run.empty() && compares_scene(asked, others)) return {true, true, true, true};
+  if (asks_blocks_alone(asked) || (run.empty() && compares_scene(asked, others))) return SaidFigures::all();
   keep_parts(asked, said);
   if (asks_time_alone(asked)) said.hbm = said.l2 = true;
   return said;

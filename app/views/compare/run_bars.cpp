@@ -152,6 +152,7 @@ struct Column {
   double whole = 0;                     // what a full bar stands for; 0: the longest bar
   Held held = Held::none;
   bool any_held = false;
+  bool held_to_a_later_page = false;
   std::vector<BarScale> scales;  // one a run, where none is held
 
   bool is_held(const PageRun& run) const { return held == Held::all || (held == Held::unsaid && !(run.said.*figure)); }
@@ -287,7 +288,7 @@ std::vector<Column> columns_of(std::span<const PageRun> runs, const Asked& asked
         tr("L2↔SM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::l2_to_sm, Link::sm_to_l2); }, 1,
         &SaidFigures::l2);
   if (std::ranges::none_of(runs, [](const PageRun& run) { return run.recorded.has_value(); })) {
-    add(tr("Work"), work_bar, asked.work ? 1 : same_work);
+    add(tr("Work"), work_bar, asked.work ? 1 : same_work, &SaidFigures::work);
     add(tr("Extra memory"), memory_bar, similar_memory);
   }
   if (asked.busy) {
@@ -404,7 +405,7 @@ void draw_bar_of_run(const Theme& theme, const Rect& rect, const Bar& bar, const
            .border = theme.inset_border,
            .border_width = theme.scale});
   draw_quads(list, std::move(box));
-  if (held) return draw_text(list, theme.heading, rect, theme.text_dim, "?", Align::center);
+  if (held) return;
   if (has_strip(bar, scale)) {
     constexpr float strip = 0.3F;  // of a bar's height: nobody takes it for one
     std::vector<Part> moved = bar.parts;
@@ -553,6 +554,18 @@ bool draw_figure(const Sizes& sizes, const ImU32 color, const Rect& rect, const 
   return bar.more.empty() || shown.ends_with(bar.more) || shown.ends_with(bar.brief_more);
 }
 
+/// A question mark in a bar that the page's answer fills; one that waits for a later page says so below it, and so does a bar that
+/// is lower than the mark.
+void draw_held(const Theme& theme, const Sizes& sizes, const Rect& bar, bool to_a_later_page) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const Rect below = {{bar.min.x, bar.max.y}, {bar.max.x, bar.max.y + sizes.line}};
+  if (to_a_later_page)
+    return draw_text(list, theme.ui_small, below, theme.text_dim,
+                     first_that_fits(theme.ui_small, below.width(), {tr("asked on a later page"), tr("asked later")}));
+  const bool fits = bar.height() >= theme.heading->FontSize;
+  draw_text(list, fits ? theme.heading : sizes.strong, fits ? bar : below, theme.text_dim, "?", fits ? Align::center : Align::left);
+}
+
 /// `timed`: the column is that of time.
 void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, std::span<const PageRun> runs, const Rect& rect,
                  bool timed) {
@@ -565,8 +578,12 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
     const Bar& bar = column.bars[i];
     const bool hidden = column.is_held(runs[i]);
     float y = rect.min.y + sizes.heading + static_cast<float>(i) * sizes.band + sizes.name;
-    draw_bar_of_run(theme, {{rect.min.x, y}, {rect.max.x, y + sizes.bar}}, bar, column.shown_scale(i), hidden);
-    if (hidden) continue;
+    const Rect at = {{rect.min.x, y}, {rect.max.x, y + sizes.bar}};
+    draw_bar_of_run(theme, at, bar, column.shown_scale(i), hidden);
+    if (hidden) {
+      draw_held(theme, sizes, at, column.held_to_a_later_page);
+      continue;
+    }
     y += sizes.bar;
     const Simulation& run = *runs[i].simulation;
     const bool says_more = draw_figure(sizes, theme.text, {{rect.min.x, y}, {rect.max.x, y + sizes.line}}, column, i,
@@ -582,23 +599,40 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
   }
 }
 
-/// Says what the looks of the bars mean; before the answer nothing recorded is drawn. `scales`: what is to be said of them.
-void draw_key(const Theme& theme, const Rect& rect, std::span<const PageRun> runs, bool asks, const char* scales) {
+/// What the looks of the bars mean; before the answer nothing recorded is drawn.
+struct KeyWords {
+  std::vector<std::string> texts;  // for one line, the longest first
+  std::string least;               // what must be said, on as many lines as it takes
+};
+
+/// `scales`: what is to be said of other scales than one expects; null: nothing.
+KeyWords key_words(std::span<const PageRun> runs, bool asks, const char* scales) {
   const bool recorded = !asks && std::ranges::any_of(runs, [](const PageRun& run) { return run.recorded.has_value(); });
   const bool owed = std::ranges::any_of(runs, [](const PageRun& run) { return dirty_bytes_at_end(*run.simulation) > 0; });
   const std::string line = recorded ? std::string(" ") + tr("Upright line: recorded.") : std::string();
-  const bool usual = scales == nullptr;
-  const std::string same = std::string(" ") + (usual ? tr("All bars of a column have one scale.") : scales);
+  const std::string same = std::string(" ") + (scales == nullptr ? tr("All bars of a column have one scale.") : scales);
   const std::string full = tr("Plain: read. Hatched: written. Dashed: still in the L2, written to HBM after the run.") + line;
   const std::string brief = tr("Plain: read. Hatched: written. Dashed: written to HBM after the run.") + line;
   const std::string ways = tr("Plain: read. Hatched: written.") + line;
-  // Other scales than one expects are said even where the rest has no room.
-  const float width = rect.width();
-  ImFont* const font = fitting_font({theme.ui, theme.ui_small}, std::array{TextRoom{usual ? ways : same.substr(1), width}});
-  draw_text(ImGui::GetWindowDrawList(), font, rect, theme.text_dim,
-            !usual ? first_that_fits(font, width, {full + same, brief + same, ways + same, same.substr(1)})
-            : owed ? first_that_fits(font, width, {full + same, full, brief, ways})
-                   : ways);
+  if (!owed) return {{ways + same}, scales != nullptr ? ways + same : ways};
+  if (scales != nullptr) return {{full + same, brief + same}, brief + same};
+  return {{full + same, full, brief}, brief};
+}
+
+/// The words in lines, in the larger of two fonts that takes no more lines.
+struct KeyLines {
+  std::string text;
+  ImFont* font = nullptr;
+  float height = 0;
+};
+
+KeyLines key_lines(const Theme& theme, const KeyWords& words, float width) {
+  ImFont* font =
+      wrapped_lines(theme.ui, words.least, width) <= wrapped_lines(theme.ui_small, words.least, width) ? theme.ui : theme.ui_small;
+  std::vector<std::string> texts = words.texts;
+  texts.push_back(words.least);
+  const std::string text = first_that_wraps(font, width, 1, texts);
+  return {text, font, std::round(wrapped_height(font, text, width) + 0.5F * font->FontSize)};
 }
 
 // --- names of narrow parts --------------------------------------------------------------------------------------------------
@@ -739,11 +773,11 @@ struct Plan {
   float least = 0;
 };
 
-Plan plan_of(const Look& look, std::span<const Column> all, std::span<const PageRun> runs, const Rect& given) {
+Plan plan_of(const Look& look, std::span<const Column> all, std::span<const PageRun> runs, const Rect& given, const KeyWords& key) {
   const Theme& theme = look.theme;
   const bool single = runs.size() == 1;
   Plan plan;
-  plan.key = std::round(1.5F * theme.ui->FontSize);
+  plan.key = key_lines(theme, key, given.width()).height;
   plan.between = std::round(22 * theme.scale);
   plan.grid = single ? Grid{1, all.size()} : grid_of(theme, all, given.width(), plan.between);
   for (std::size_t from = 0; from < all.size(); from += plan.grid.per_row) {
@@ -788,7 +822,10 @@ float draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect&
   if (runs.empty()) return 0;
   std::vector<Column> columns = columns_of(runs, asked_of(view));
   for (Column& column : columns) column.held = asks ? Held::unsaid : Held::none;
-  if (view.lesson.covers_time) columns.back().held = Held::all;  // a later page may ask for the time that this one has
+  if (view.lesson.covers_time) {  // a later page may ask for the time that this one has
+    columns.back().held = Held::all;
+    columns.back().held_to_a_later_page = true;
+  }
   const char* said = nullptr;
   for (Column& column : columns) {
     for (Bar& bar : column.bars)
@@ -802,9 +839,11 @@ float draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect&
         said = tr("Strips: what the bytes of a run are, without a scale.");
   }
   const std::vector<Look> looks = looks_of(view);
+  // Words of after the answer: nothing moves when it comes.
+  const KeyWords room_for_key = key_words(runs, false, said), key = key_words(runs, asks, said);
   std::vector<Plan> plans;
   for (const Look& look : looks) {
-    plans.push_back(plan_of(look, columns, runs, given));
+    plans.push_back(plan_of(look, columns, runs, given, room_for_key));
     if (plans.back().least <= given.height()) break;
   }
   const Look& look = looks[plans.size() - 1];
@@ -814,7 +853,9 @@ float draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect&
   const Rect area = {given.min, {given.max.x, std::max(given.max.y, given.min.y + plan.least)}};
   const Rect room = {area.min, {area.max.x, area.max.y - plan.key - plan.names}};
   draw_names(theme, {area.min.x, room.max.y}, area.width(), plan.unnamed, true);
-  draw_key(theme, {{area.min.x, area.max.y - plan.key}, area.max}, runs, asks, said);
+  const KeyLines lines = key_lines(theme, key, area.width());
+  draw_wrapped(ImGui::GetWindowDrawList(), lines.font, {area.min.x, area.max.y - plan.key + 0.25F * lines.font->FontSize},
+               theme.text_dim, lines.text, area.width());
   if (runs.size() == 1) {
     draw_single_run(look, columns, runs, room);
     return area.height();

@@ -282,21 +282,22 @@ struct ColumnLook {
   bool close = false;  // its choices, so that the last of them and the buttons are in sight
 };
 
-/// The largest text that fits the column, for who sits at the back. Where none does, choices stand closer, and then in smaller
-/// text.
+/// The largest text that fits the column, for who sits at the back: choices stand closer before they take smaller text.
 ColumnLook column_look(const Theme& theme, const ClassQuestion& question, const std::string& text, float width, float most_height) {
   const ImGuiStyle& style = ImGui::GetStyle();
   const float usual = style.ItemSpacing.y, close = std::round(2 * theme.scale), inside = std::round(theme.scale);
   const auto fits = [&](const ColumnLook& look) {
-    const float line = look.font->FontSize, of_choice = look.close ? 2 * (look.space + look.inside) : 5 * look.space;
+    const float line = look.font->FontSize, of_choice = (look.close ? 2 : 4) * look.space + 2 * look.inside;
     float height = wrapped_height(look.font, text, width) + look.space + 2 * (theme.row_height + look.space);
     for (std::size_t i = 0; i < std::min(question.choices.size(), most_choices); ++i)  // with the mark: nothing moves when it comes
       height += wrapped_height(look.font, choice_text(question, i, question.answer > 0), width) + line + of_choice;
     return height <= most_height;
   };
   std::vector<ColumnLook> looks;
+  constexpr float closer = 0.5F;
   for (ImFont* const font : {theme.display, theme.lecture_bold, theme.reading_bold, theme.heading})
-    looks.push_back({font, usual, style.FramePadding.y});
+    for (const float part : {1.0F, closer})
+      looks.push_back({font, std::round(part * usual), std::round(part * style.FramePadding.y)});
   for (ImFont* const font : {theme.heading, theme.ui, theme.ui_small}) looks.push_back({font, close, inside, true});
   const auto found = std::ranges::find_if(looks, fits);
   return found != looks.end() ? *found : looks.back();

@@ -441,6 +441,13 @@ void show_pointed(const View& view, Commands& commands, const Pointed& at, MaskP
   commands.push(SetCenter{CenterView::stage});
 }
 
+/// Outlines a block, with a rim that parts the line from bright and from dark blocks.
+void outline_block(const Theme& theme, const Rect& rect) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRect(rect.min, rect.max, theme.panel, 0, 0, 5 * theme.scale);
+  list->AddRect(rect.min, rect.max, theme.highlight, 0, 0, 2 * theme.scale);
+}
+
 /// The tile that the SM in focus works on.
 void mark_step(const View& view, const MaskPicture& picture, const MaskWindow& window, const Rect& canvas) {
   const Lane& lane = view.lane();
@@ -456,9 +463,7 @@ void mark_step(const View& view, const MaskPicture& picture, const MaskWindow& w
                b = {window.x_of(canvas, k + static_cast<double>(tile.block_kv)),
                     window.y_of(canvas, q + static_cast<double>(tile.block_q))};
   const float least = 3 * theme.scale;
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRect({a.x - 1, a.y - 1}, {std::max(b.x, a.x + least) + 1, std::max(b.y, a.y + least) + 1}, theme.highlight, 0, 0,
-                2 * theme.scale);
+  outline_block(theme, {{a.x - 1, a.y - 1}, {std::max(b.x, a.x + least) + 1, std::max(b.y, a.y + least) + 1}});
 }
 
 /// Left of the picture, for the name of its axis.
@@ -538,7 +543,10 @@ void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, co
     const double row = static_cast<double>(at->row), col = static_cast<double>(at->col);
     block = {{state.window.x_of(canvas, col * size_k), state.window.y_of(canvas, row * size_q)},
              {state.window.x_of(canvas, (col + 1) * size_k), state.window.y_of(canvas, (row + 1) * size_q)}};
-    list->AddRect(block.min, block.max, focused ? theme.highlight : theme.text, 0, 0, (focused ? 2 : 1) * theme.scale);
+    if (focused)
+      outline_block(theme, block);
+    else
+      list->AddRect(block.min, block.max, theme.text, 0, 0, theme.scale);
   }
   list->PopClipRect();
   const float around = 2 * theme.scale;

@@ -160,11 +160,14 @@ MaskWindow moved(const MaskWindow& window, const AttentionProblem& problem, cons
 }
 
 ImU32 mask_color(const Theme& theme, MaskColors colors, TileVisibility visibility, bool by_analysis, int depth) {
-  const ImU32 full = theme.color(Meaning::score);
-  if (colors == MaskColors::state)
-    return visibility == TileVisibility::full    ? full
-           : visibility == TileVisibility::empty ? theme.inset
-                                                 : mix(theme.inset, full, 0.45F);
+  if (colors == MaskColors::state) {
+    // Steps of brightness, which are seen from the back of a room and by colour-blind readers: to S's hue, and on to the text's.
+    constexpr double step = 3;
+    const ImU32 partial = readable(theme.inset, theme.color(Meaning::score), theme.inset, step);
+    return visibility == TileVisibility::empty     ? theme.inset
+           : visibility == TileVisibility::partial ? partial
+                                                   : readable(theme.color(Meaning::score), theme.text, partial, step);
+  }
   if (!by_analysis) return theme.highlight;
   constexpr float deepest = 12;
   return mix(theme.inset, theme.accent, 0.85F - 0.65F * std::min(1.0F, static_cast<float>(depth) / deepest));

@@ -1,5 +1,6 @@
 // The roofline panel: every launch under the GPU's ceilings, at each memory level, with its limit.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -10,6 +11,7 @@
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
 #include "app/views/beside_run.h"
+#include "app/views/chrome.h"
 #include "app/views/error_words.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
@@ -144,6 +146,13 @@ std::string per_byte(const RooflinePoint& point) {
   return format_value(std::round(plot_point(point).x * 10) / 10);
 }
 
+/// The same at HBM with the bytes that the L2 still holds when the run ends: results such as O and L, of which a large L2 keeps
+/// all.
+std::string per_byte_with_later(const RooflineKernel& kernel, const RooflinePoint& whole) {
+  const double later = whole.level == Ceiling::hbm ? kernel.outcome.dirty() : 0;
+  return format_value(std::round(10 * whole.operations() / (whole.bytes + later)) / 10);
+}
+
 /// Writes the HBM bytes of a run of several launches as the sum of theirs; empty for one launch. HBM also writes between two
 /// launches and after the last, and no launch has those bytes.
 std::string sum_of_launches(const RooflineKernel& kernel) {
@@ -172,10 +181,20 @@ std::string finding(const RooflineStudy& study, const Simulation& timed, const N
   if (const double best = share_if_far_below(study.kernels); best > 0)
     return text + say(tr("Every launch is far below every ceiling ({} at most)"), format_percent(best));
   const RooflinePoint& point = chosen->whole.front();
-  text +=
-      say(tr("{}: {} operations per byte of {}"), algorithm_title(chosen->algorithm), per_byte(point), ceiling_name(point.level));
   const RooflinePoint* beside = other != nullptr ? whole_at(*other, point.level) : nullptr;
-  if (beside != nullptr) text += say(tr(", {} {}"), algorithm_title(other->algorithm), per_byte(*beside));
+  const auto later = [&](const RooflineKernel& kernel, const RooflinePoint& at) { return per_byte_with_later(kernel, at); };
+  const bool written_later =
+      later(*chosen, point) != per_byte(point) || (beside != nullptr && later(*other, *beside) != per_byte(*beside));
+  if (!written_later) {
+    text +=
+        say(tr("{}: {} operations per byte of {}"), algorithm_title(chosen->algorithm), per_byte(point), ceiling_name(point.level));
+    if (beside != nullptr) text += say(tr(", {} {}"), algorithm_title(other->algorithm), per_byte(*beside));
+  } else {
+    text += say(tr("{}: {} operations per byte of HBM during the run, {} with later write-backs"),
+                algorithm_title(chosen->algorithm), per_byte(point), later(*chosen, point));
+    if (beside != nullptr)
+      text += say(tr("; {}: {} and {}"), algorithm_title(other->algorithm), per_byte(*beside), later(*other, *beside));
+  }
   return text + say(tr(". Below {}, memory is slower than the tensor cores"), format_value(std::round(point.ridge)));
 }
 
@@ -257,20 +276,30 @@ void draw_roof(Plot& plot, const View& view, const RooflineStudy& study) {
   }
 }
 
+double ridge_of(const RooflineStudy& study) {
+  return roof_of_products(study).rate / study.roof.find(Ceiling::hbm)->rate;
+}
+
 /// Marks where the slope of HBM meets the flat roof: to its left a run waits for bytes.
 void draw_ridge(Plot& plot, const View& view, const RooflineStudy& study) {
-  const RooflineCeiling& products = roof_of_products(study);
-  const double ridge = products.rate / study.roof.find(Ceiling::hbm)->rate;
-  const std::vector<PlotPoint> line = {{ridge, products.rate}, {ridge, plot.y_axis().low}};
+  const double ridge = ridge_of(study);
+  const std::vector<PlotPoint> line = {{ridge, roof_of_products(study).rate}, {ridge, plot.y_axis().low}};
   plot.curve(line, view.theme->text_dim, view.theme->scale, Plot::Line::dotted);
+}
+
+void label_ridge(Plot& plot, const View& view, const RooflineStudy& study) {
+  const RooflineCeiling& products = roof_of_products(study);
+  const double ridge = ridge_of(study);
   const std::string value = format_value(std::round(ridge));
   // Under load a GPU lowers its clock with the run, and the ridge with it.
   const std::string text = study.gpu.slows_under_load()
                                ? say(tr("ridge {} ({} at {})"), value, products.of == Ceiling::wgmma ? "wgmma" : "mma.sync",
                                      format_clock(study.gpu.sm_clock_hz))
                                : say(tr("ridge {}"), value);
-  // In the middle of its height: the key stands beside its foot.
-  plot.label({ridge, std::sqrt(products.rate * plot.y_axis().low)}, text, view.theme->text_dim);
+  std::vector<PlotPoint> points;  // along its height, from the foot up
+  for (const double up : {0.1, 0.25, 0.4, 0.55, 0.7})
+    points.push_back({ridge, std::pow(products.rate, up) * std::pow(plot.y_axis().low, 1 - up)});
+  plot.label(points, std::array{text, say(tr("ridge {}"), value)}, view.theme->text_dim, Plot::Side::left);
 }
 
 /// Returns true if two lines would overlap.
@@ -314,10 +343,12 @@ void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
       plot.label_on_line(line[0], line[1], say(tr("L2 with shared lookups, at most {}"), format_bandwidth(ceiling.shared_rate)),
                          theme.text_dim);
     }
-    if (slope)
-      plot.label_on_line({low, ceiling.at(low)}, {ridge, ceiling.at(ridge)}, text, theme.text_dim);
-    else
-      plot.label_on_line({high, ceiling.at(high)}, {low, ceiling.at(low)}, text, theme.text_dim);
+    for (const std::string& shown :
+         {text, fmt::format("{} {}", ceiling_name(ceiling.of), rate), std::string(ceiling_name(ceiling.of))}) {
+      const auto placed = slope ? plot.label_on_line({low, ceiling.at(low)}, {ridge, ceiling.at(ridge)}, shown, theme.text_dim)
+                                : plot.label_on_line({high, ceiling.at(high)}, {low, ceiling.at(low)}, shown, theme.text_dim);
+      if (placed) break;
+    }
   }
 }
 
@@ -355,8 +386,9 @@ std::vector<DrawnPoint> drawn_points(const View& view, const RooflineStudy& stud
 }
 
 /// Names a mark: its run or program, and of several launches which. `alone`: the picture stands for the sentences below it, so the
-/// mark has its figure. A launch of the program that the page is about then needs no name of its program.
-std::string mark_name(const DrawnPoint& place, bool alone) {
+/// mark has its figure. A launch of the program that the page is about then needs no name of its program. The full name first, then
+/// those for less room.
+std::vector<std::string> mark_names(const DrawnPoint& place, bool alone) {
   const RooflineKernel& kernel = *place.kernel;
   const std::string program = algorithm_title(kernel.algorithm);
   const bool is_launch = !place.whole && launches_of(kernel).size() > 1;
@@ -364,12 +396,19 @@ std::string mark_name(const DrawnPoint& place, bool alone) {
                      : place.whole       ? say(tr("{}, all launches"), program)
                      : is_launch         ? fmt::format("{} {}", program, translated(place.point->launch))
                                          : program;
-  if (!alone) return name;
-  if (is_launch && kernel.chosen && place.name.empty()) name = translated(place.point->launch);
-  return name + say(tr(": {} per byte of {}"), per_byte(*place.point), ceiling_name(place.point->level));
+  std::vector<std::string> names;
+  const std::string launch = is_launch && kernel.chosen && place.name.empty() ? translated(place.point->launch) : std::string();
+  if (alone && !launch.empty()) name = launch;
+  if (alone) names.push_back(name + say(tr(": {} per byte of {}"), per_byte(*place.point), ceiling_name(place.point->level)));
+  names.push_back(name);
+  if (!launch.empty()) names.push_back(launch);
+  if (!launch.empty() || !place.name.empty()) return names;
+  names.push_back(program);
+  if (const auto info = find_program(kernel.algorithm)) names.push_back(short_algorithm_title(**info));
+  return names;
 }
 
-void draw_points(Plot& plot, const View& view, std::span<const DrawnPoint> places) {
+void draw_marks(Plot& plot, const View& view, std::span<const DrawnPoint> places) {
   const Theme& theme = *view.theme;
   // A line connects the levels of one launch.
   for (std::size_t i = 1; i < places.size(); ++i) {
@@ -385,12 +424,16 @@ void draw_points(Plot& plot, const View& view, std::span<const DrawnPoint> place
     const ImU32 color = place.name.empty() ? algorithm_color(theme, place.kernel->algorithm) : theme.highlight;
     plot.marker(place.whole && main ? Marker::ring : marker_of(place.point->level), place.at, color, radius);
   }
+}
+
+void label_marks(Plot& plot, const View& view, std::span<const DrawnPoint> places) {
   for (std::size_t i = 0; i < places.size(); ++i) {
     const DrawnPoint& place = places[i];
     const bool first_level = i == 0 || places[i - 1].point->launch != place.point->launch || places[i - 1].kernel != place.kernel ||
                              places[i - 1].whole != place.whole;
     if (!first_level) continue;
-    plot.label(place.at, mark_name(place, view.workspace->present), theme.text, Plot::Side::right, place.kernel->chosen);
+    plot.label(std::span(&place.at, 1), mark_names(place, view.workspace->present), view.theme->text, Plot::Side::right,
+               place.kernel->chosen);
   }
 }
 
@@ -411,46 +454,80 @@ void draw_measured(Plot& plot, const View& view, const RooflineStudy& study) {
   }
 }
 
-/// Draws the legend in the lower right, which no launch can reach, and above it the switch of the other program's marks.
-void draw_key(Plot& plot, const View& view, const RooflineStudy& study, RooflinePanelState& state) {
-  const Theme& theme = *view.theme;
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  const float height = theme.ui_small->FontSize + 5 * theme.scale, pad = 8 * theme.scale, mark = 16 * theme.scale;
-  const float right = plot.inside().max.x - 8 * theme.scale;
-  float y = plot.inside().max.y - 8 * theme.scale;
-  std::vector<std::pair<Marker, std::string>> rows;
-  float width = text_width(theme.ui_bold, tr("Marks"));
+/// A part of the legend: a title, a marker with what it stands for, or the switch.
+struct KeyItem {
+  enum class Kind { title, marker, all_marks } kind = Kind::title;
+  Marker marker = Marker::circle;
+  std::string text;
+  float width = 0;
+  ImVec2 at = {};  // from the upper left corner of the legend
+};
+
+/// The legend of the marks, and the switch of the other program's marks. It stands outside the plot, where it covers no mark: on
+/// the line of the plot's title, or where that is too short on lines above it.
+struct Key {
+  std::vector<KeyItem> items;
+  float line = 0, mark = 0;
+  float height = 0;  // above the plot; 0: on the line of its title
+};
+
+std::vector<KeyItem> key_items(const Theme& theme, const RooflineStudy& study, bool all, float mark, bool brief) {
+  std::vector<KeyItem> items;
+  const char* const title_of_marks = brief ? tr("Bytes") : tr("Marks");
   for (const RooflineCeiling& ceiling : study.roof.ceilings) {
     if (!is_memory(ceiling.of)) continue;
-    rows.emplace_back(marker_of(ceiling.of), say(tr("{} bytes"), ceiling_name(ceiling.of)));
-    width = std::max(width, mark + text_width(theme.ui_small, rows.back().second));
-  }
-  if (!rows.empty()) {
-    // In a box with a title, so that nobody takes its marks for those of a run.
-    const Rect box = {{right - width - 2 * pad, y - static_cast<float>(rows.size() + 1) * height - pad}, {right, y}};
-    list->AddRectFilled(box.min, box.max, theme.inset, 4 * theme.scale);
-    list->AddRect(box.min, box.max, theme.inset_border, 4 * theme.scale);
-    y -= 0.5F * pad;
-    for (const auto& [marker, text] : rows) {
-      const Rect row = {{box.min.x + pad, y - height}, {box.max.x - pad, y}};
-      draw_marker(list, marker, {row.min.x + 4 * theme.scale, row.center().y}, 4 * theme.scale, theme.text_dim, 1);
-      draw_text(list, theme.ui_small, {{row.min.x + mark, row.min.y}, row.max}, theme.text_dim, text);
-      y -= height;
-    }
-    draw_text(list, theme.ui_bold, {{box.min.x + pad, y - height}, {box.max.x - pad, y}}, theme.text_dim, tr("Marks"));
-    plot.keep_clear(box);
-    y = box.min.y - 2 * theme.scale;
+    // With a title, so that nobody takes its marks for those of a run.
+    if (items.empty()) items.push_back({KeyItem::Kind::title, {}, title_of_marks, text_width(theme.ui_bold, title_of_marks)});
+    const std::string text = brief ? std::string(ceiling_name(ceiling.of)) : say(tr("{} bytes"), ceiling_name(ceiling.of));
+    items.push_back({KeyItem::Kind::marker, marker_of(ceiling.of), text, mark + text_width(theme.ui_small, text)});
   }
   const auto other = std::ranges::find(study.kernels, false, &RooflineKernel::chosen);
-  if (other == study.kernels.end()) return;
+  if (other == study.kernels.end()) return items;
   const std::string title = algorithm_title(other->algorithm);
-  const std::string text = state.all ? say(tr("Only the main mark of {}"), title) : say(tr("All marks of {}"), title);
-  const Rect row = {{right - text_width(theme.ui_small, text), y - height}, {right, y}};
-  const bool clicked = hit_area("marks", row), hovered = ImGui::IsItemHovered();
-  if (tab_stop(theme, row, 4 * theme.scale) || clicked) state.all = !state.all;
-  item_tooltip(theme, text, tr("Each level of each launch, or HBM of the whole run alone"));
-  draw_text(list, theme.ui_small, row, hovered ? theme.text : theme.accent, text, Align::right);
-  plot.keep_clear(row);
+  const std::string text = all ? say(tr("Only the main mark of {}"), title) : say(tr("All marks of {}"), title);
+  items.push_back({KeyItem::Kind::all_marks, {}, text, text_width(theme.ui_small, text)});
+  return items;
+}
+
+/// `title`: the width of the plot's title. On lines of its own it has fewer words.
+Key lay_out_key(const Theme& theme, const RooflineStudy& study, bool all, float room, float title, bool brief = false) {
+  Key key;
+  key.line = theme.ui_small->FontSize + std::round(5 * theme.scale);
+  key.mark = std::round(0.5F * theme.ui_small->FontSize + 8 * theme.scale);
+  key.items = key_items(theme, study, all, key.mark, brief);
+  const float between = std::round(14 * theme.scale);
+  float width = -between;
+  for (const KeyItem& item : key.items) width += item.width + between;
+  const bool beside_title = title + 2 * between + width <= room;
+  if (!beside_title && !brief) return lay_out_key(theme, study, all, room, title, true);
+  ImVec2 at = {beside_title ? room - width - 2 : 0, 0};
+  for (KeyItem& item : key.items) {
+    if (at.x > 0 && at.x + item.width > room) at = {0, at.y + key.line};
+    item.at = at;
+    at.x += item.width + between;
+  }
+  if (!beside_title && !key.items.empty()) key.height = at.y + key.line + std::round(3 * theme.scale);
+  return key;
+}
+
+void draw_key(const Theme& theme, const Key& key, ImVec2 corner, RooflinePanelState& state) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float high = theme.ui_small->FontSize;
+  for (const KeyItem& item : key.items) {
+    const ImVec2 at = {corner.x + item.at.x, corner.y + item.at.y};
+    const Rect row = {at, {at.x + item.width + 0.5F, at.y + high}};
+    if (item.kind == KeyItem::Kind::title) draw_text(list, theme.ui_bold, row, theme.text_dim, item.text);
+    if (item.kind == KeyItem::Kind::marker) {
+      const float radius = 0.28F * high;
+      draw_marker(list, item.marker, {row.min.x + radius, row.center().y}, radius, theme.text_dim, 1);
+      draw_text(list, theme.ui_small, {{row.min.x + key.mark, row.min.y}, row.max}, theme.text_dim, item.text);
+    }
+    if (item.kind != KeyItem::Kind::all_marks) continue;
+    const bool clicked = hit_area("marks", row), hovered = ImGui::IsItemHovered();
+    if (tab_stop(theme, row, 4 * theme.scale) || clicked) state.all = !state.all;
+    item_tooltip(theme, item.text, tr("Each level of each launch, or HBM of the whole run alone"));
+    draw_text(list, theme.ui_small, row, hovered ? theme.text : theme.accent, item.text);
+  }
 }
 
 void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::span<const DrawnPoint> places) {
@@ -502,13 +579,22 @@ PlotAxis axis_for(const RooflineStudy& study, std::span<const DrawnPoint> places
     values.push_back(1);
   } else {
     const RooflineCeiling* wgmma = study.roof.find(Ceiling::wgmma);
-    values.push_back(std::max(tensor->rate, wgmma != nullptr ? wgmma->rate : 0) * 1.5);
+    values.push_back(std::max(tensor->rate, wgmma != nullptr ? wgmma->rate : 0) * 2.5);  // labels have room above the roof
     values.push_back(tensor->rate * 1e-3);
   }
   PlotAxis axis = axis_over(x ? tr("Arithmetic intensity (operations per byte)") : tr("Operations per second"), values);
   axis.format = x ? +[](double v) { return format_value(v); } : +[](double v) { return format_short(v); };
   return axis;
 }
+
+/// The theme of the plot: that of the panel, or where its letters leave no room for the picture the usual one.
+const Theme& plot_theme(const Theme& large, const Theme& usual, float width) {
+  constexpr float least_letters = 30;
+  return width >= least_letters * large.ui_small->FontSize ? large : usual;
+}
+
+/// Heights of the plot in lines of small text, with the titles and the numbers of its axes.
+constexpr float wanted_lines = 14, least_lines = 9;
 
 }  // namespace
 
@@ -534,8 +620,11 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
         say(tr("L2 busy with lookups: {} to {}. The model may let too many reads share one; the upper end is without sharing."),
             format_percent(l2.lookups), format_percent(std::min(1.0, l2.unshared))) +
         ' ';
+  // Before a class, a low panel is for the picture.
+  constexpr float least_high = 20;
+  const bool small = present && ImGui::GetWindowHeight() < least_high * theme.ui->FontSize;
   study_head(view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study, timed_run(view), limit),
-             detail + clock_text(view, study) +
+             (small ? std::string() : detail + clock_text(view, study)) +
                  (present ? std::string() : " " + time_errors_text(view.studies->errors->time, view.lane().simulation->request)));
   draw_beside_line(view);
   std::vector<std::string> sentences;
@@ -551,25 +640,28 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   float text = 4 * theme.scale;
   for (const std::string& sentence : sentences) text += wrapped_height(theme.ui_small, sentence, room.x) + 3 * theme.scale;
-  const float height = std::max(room.y - text, room.y * 0.55F);
-
   auto& state = panel_state<RooflinePanelState>("roofline");
+  const Theme& drawn_theme = plot_theme(theme, *shown.theme, room.x);
+  const View drawn{shown, &drawn_theme};
   // The axes do not move with the switch.
   const std::vector<DrawnPoint> places = drawn_points(view, study, state.all), all = drawn_points(view, study, true);
-  Plot plot(theme, ImGui::GetWindowDrawList(), {at, {at.x + room.x, at.y + height}}, axis_for(study, all, true),
-            axis_for(study, all, false));
-  draw_roof(plot, view, study);
-  // The key is over the lines, and what is drawn after it has labels that keep clear of it.
-  ImDrawList* const list = ImGui::GetWindowDrawList();
-  list->ChannelsSplit(2);
-  list->ChannelsSetCurrent(1);
-  draw_key(plot, view, study, state);
-  list->ChannelsSetCurrent(0);
-  draw_ridge(plot, view, study);
-  draw_points(plot, view, places);
-  draw_measured(plot, view, study);
-  label_roof(plot, view, study);
-  list->ChannelsMerge();
+  PlotAxis x = axis_for(study, all, true), y = axis_for(study, all, false);
+  const Key key = lay_out_key(drawn_theme, study, state.all, room.x, text_width(drawn_theme.ui_small, y.title));
+  // The plot stays in sight whole: sentences that have no room below it are scrolled to.
+  const float line = drawn_theme.ui_small->FontSize;
+  const float wanted = std::min(room.y, std::max(room.y * 0.55F, key.height + wanted_lines * line));
+  const float height = std::max({room.y - text, wanted, key.height + least_lines * line});
+  Plot plot(drawn_theme, ImGui::GetWindowDrawList(), {{at.x, at.y + key.height}, {at.x + room.x, at.y + height}}, std::move(x),
+            std::move(y));
+  draw_key(drawn_theme, key, at, state);
+  draw_roof(plot, drawn, study);
+  draw_ridge(plot, drawn, study);
+  draw_marks(plot, drawn, places);
+  // Names of marks find other places, those of lines do not.
+  label_roof(plot, drawn, study);
+  label_ridge(plot, drawn, study);
+  label_marks(plot, drawn, places);
+  draw_measured(plot, drawn, study);
   if (!held) hover(plot, view, study, places);
   ImGui::SetCursorScreenPos({at.x, at.y + height + 4 * theme.scale});
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 3 * theme.scale});

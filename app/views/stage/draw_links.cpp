@@ -105,8 +105,8 @@ void draw_bundle(StageContext& context) {
 }
 
 /// Bytes so far beside a link, the fullest words first: a line each way, both ways in one line, the arrows above it, without them.
-/// A number parts from its unit only where it must.
-std::vector<std::vector<std::string>> lane_notes(std::int64_t up, std::int64_t down, bool exact) {
+/// A number parts from its unit only where it must, and nowhere if they stay `whole`.
+std::vector<std::vector<std::string>> lane_notes(std::int64_t up, std::int64_t down, bool exact, bool whole) {
   if (up == 0 && down == 0) return {};
   const auto bytes = [&](std::int64_t count) { return (exact ? "" : "≈ ") + format_bytes(Bytes(count)); };
   const std::string arrows = down == 0 ? "\u2191 " : up == 0 ? "\u2193 " : "\u2191\u2193 ";
@@ -115,7 +115,9 @@ std::vector<std::vector<std::string>> lane_notes(std::int64_t up, std::int64_t d
   std::vector<std::vector<std::string>> notes;
   if (up > 0 && down > 0) notes.push_back({"\u2191 " + bytes(up), "\u2193 " + bytes(down)});
   const std::string only_arrows = arrows.substr(0, arrows.size() - 1);
-  notes.insert(notes.end(), {{sum}, {only_arrows, both}, {both}, {arrows + number, unit}, {only_arrows, number, unit}});
+  notes.insert(notes.end(), {{sum}, {only_arrows, both}, {both}});
+  if (whole) return notes;
+  notes.insert(notes.end(), {{arrows + number, unit}, {only_arrows, number, unit}});
   notes.push_back({number, unit});
   return notes;
 }
@@ -131,7 +133,9 @@ void draw_lane(StageContext& context, const TensorBox& box) {
   const float high = box.lane.height(), wide = box.lane_note.width();
   const float small = context.metrics.small_line, tiny = context.metrics.tiny_line;
   context.flush();
-  const std::vector<std::vector<std::string>> notes = lane_notes(up, down, context.lane.state.traffic_exact);
+  // In a race the counters below have the bytes: a label has its whole text or none.
+  const bool whole_or_none = context.view.playback.race;
+  const std::vector<std::vector<std::string>> notes = lane_notes(up, down, context.lane.state.traffic_exact, whole_or_none);
   const auto fits = [&](const std::vector<std::string>& lines, ImFont* font, float line, float nearer) {
     return static_cast<float>(lines.size()) * line <= high &&
            std::ranges::all_of(lines, [&](const std::string& text) { return text_width(font, text) <= wide + 2 * nearer; });
@@ -151,7 +155,7 @@ void draw_lane(StageContext& context, const TensorBox& box) {
         if (fits(lines, theme.mono_tiny, tiny, nearer)) return draw(lines, theme.mono_tiny, tiny, nearer);
       }
     // Smaller than any font, but whole.
-    if (notes.empty()) return;
+    if (notes.empty() || whole_or_none) return;
     const std::vector<std::string>& two_lines = notes.back();
     draw(2 * tiny <= high ? two_lines : std::vector{fmt::format("{} {}", two_lines[0], two_lines[1])}, theme.mono_tiny, tiny,
          context.px(2));

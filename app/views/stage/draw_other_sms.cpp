@@ -166,12 +166,13 @@ void focus_when_clicked(StageContext& context, const SmBox& box) {
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SetFocusSm{box.sm});
 }
 
-/// Returns the key tile of a block where the blocks of a launch divide the keys too, as those of the scores do; -1 else.
+/// Returns the key tile of a block where the blocks of a launch divide the keys too, as those of the scores do; -1 else, also where
+/// some own keys and some own queries.
 int own_key_tile(StageContext& context, std::int32_t run, int launch) {
   const AttentionProblem& problem = context.problem();
   const LaunchSpec& spec = context.simulation().program->launches()[static_cast<std::size_t>(launch)];
   const std::int64_t query_tiles = ceil_div(problem.seq_q, context.simulation().program->tile().block_q);
-  if (spec.axis == Axis::key || spec.blocks() <= problem.query_planes() * query_tiles) return -1;
+  if (spec.mixed || spec.axis == Axis::key || spec.blocks() <= problem.query_planes() * query_tiles) return -1;
   int tile = -1;
   for (const Operation& operation : operations_of_run(context, run).operations) {
     if (operation.kv_tile < 0 || operation.kv_tile == tile) continue;

@@ -210,7 +210,8 @@ bool rows_have_digits(const StageLayout& layout, const StageMetrics& metrics) {
 
 float digits_size(float row_height, const StageMetrics& metrics) {
   if (row_height >= metrics.tiny_line) return 1;
-  constexpr float digits_of_line = 0.7F, least_size = 0.75F;  // digits need none of the room of a line for accents and descenders
+  // Digits need none of the room of a line for accents and descenders, but a gap to the digits above and below.
+  constexpr float digits_of_line = 0.85F, least_size = 0.62F;
   const float size = std::min(row_height / (digits_of_line * metrics.tiny_line), 1.0F);
   return metrics.presented && size >= least_size ? size : 0;
 }

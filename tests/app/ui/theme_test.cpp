@@ -98,6 +98,24 @@ TEST_CASE("theme: tensor colours differ for normal sight, protanopia, deuteranop
   }
 }
 
+TEST_CASE("theme: D is not taken for L, nor for another tensor, by normal sight, protanopia, deuteranopia and tritanopia") {
+  constexpr std::array others = {Meaning::query,  Meaning::key,     Meaning::value,   Meaning::score, Meaning::probability,
+                                 Meaning::output, Meaning::row_max, Meaning::row_sum, Meaning::bias,  Meaning::table};
+  for (ThemeKind kind : both) {
+    const Theme theme = make_theme(kind, 1);
+    const ImU32 d = theme.color(Meaning::row_dot), l = theme.color(Meaning::log_sum_exp);
+    CHECK(contrast_ratio(d, l) >= 2.5);
+    CHECK(contrast_ratio(d, theme.panel) >= 4);
+    for (const Table& sight : {normal_sight, protanopia, deuteranopia, tritanopia}) {
+      CHECK(distance(d, l, sight) >= 25);
+      for (const Meaning other : others) {
+        CAPTURE(static_cast<int>(other));
+        CHECK(distance(d, theme.color(other), sight) >= 10);
+      }
+    }
+  }
+}
+
 TEST_CASE("theme: Q, dQ and the sum of dQ differ for normal sight, protanopia, deuteranopia and tritanopia") {
   constexpr std::array apart = {tensors::q, tensors::d_q, tensors::d_q_acc};
   for (ThemeKind kind : both) {

@@ -12,6 +12,7 @@
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_list.h"
+#include "app/model/state/window_state.h"
 #include "app/ui/tab_stops.h"
 #include "app/ui/text_record.h"
 #include "app/views/chrome.h"
@@ -268,6 +269,44 @@ TEST_CASE("lecture: in large text the choices of a question and its buttons stay
     REQUIRE(question != nullptr);
     CHECK(question->ScrollMax.y == 0);
   }
+}
+
+TEST_CASE("lecture: in large text the question and its choices take the room of their column") {
+  for (const float scale : {1.5F, 2.0F}) {
+    CAPTURE(scale);
+    Session::Start start = opening_start();
+    start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+    const auto script = WindowScript::open(std::move(start), 1280, 720, scale);
+    if (script == nullptr) return;
+    script->command(SetPresent{true});
+    script->command(OpenLesson{"09-causal-balance", 4});
+    script->command(AskClass{true});
+    const ImGuiWindow* const question = question_window(*script);
+    REQUIRE(question != nullptr);
+    CHECK(question->ScrollMax.y == 0);
+    CHECK(question->ContentSize.y > 0.73F * question->Size.y);
+  }
+}
+
+TEST_CASE("lecture: a letter typed while a count has the keyboard is no key of the window, but for those of the question") {
+  const auto script = WindowScript::open(raised_start(), 1600, 900);
+  if (script == nullptr) return;
+  script->command(SetPresent{true});
+  script->command(GoToScene{1});
+  script->type("7");
+  REQUIRE(script->frame().typing());
+  const std::string before = to_link(window_state_of(script->view()));
+  for (int key = ImGuiKey_A; key <= ImGuiKey_Z; ++key) {
+    if (key == ImGuiKey_B || key == ImGuiKey_Q) continue;  // the black screen, and back to the picture
+    CAPTURE(static_cast<char>('A' + key - ImGuiKey_A));
+    script->frame().io().AddInputCharacter(static_cast<unsigned>('a' + key - ImGuiKey_A));
+    script->press(static_cast<ImGuiKey>(key));
+    CHECK_FALSE(script->view().lecture->presenter);
+    CHECK_FALSE(script->view().lecture->listed);
+    CHECK(script->view().lecture->asking);
+    CHECK(to_link(window_state_of(script->view())) == before);
+  }
+  CHECK(first_counts(*script) == std::vector<int>{7, 0, 0});
 }
 
 TEST_CASE("lecture: counts typed at once after a question is raised go where they go when typed slowly") {

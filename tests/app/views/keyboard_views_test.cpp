@@ -1,6 +1,8 @@
 // Every view by Tab, arrows and Enter alone: no test here moves a mouse.
+#include <chrono>
 #include <cmath>
 #include <string>
+#include <thread>
 
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
@@ -9,6 +11,7 @@
 #include "app/model/state/center_views.h"
 #include "app/ui/tab_stops.h"
 #include "app/ui/text_record.h"
+#include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 #include "tests/app/views/window_script.h"
 #include "tests/synthetic_measurements.h"
@@ -178,6 +181,25 @@ TEST_CASE("keyboard: the map of Mask is walked block by block, zoomed with Shift
   CHECK(script->view().workspace->views.mask.zoom > 1);
   script->press(ImGuiKey_Enter);
   CHECK(script->view().workspace->center == CenterView::stage);
+}
+
+TEST_CASE("keyboard: Esc stops a study that runs, and leaves the view maximised; the next Esc does not") {
+  Session::Start start = h200_start({.heads = 16, .kv_heads = 16, .seq_q = 4096, .seq_kv = 4096, .head_dim = 128});
+  start.threads = true;
+  const auto script = WindowScript::open(std::move(start), 1280, 720);
+  if (script == nullptr) return;
+  script->session().apply(SetAlone{"stage"});
+  script->session().apply(SetCenter{CenterView::fit});
+  for (int frame = 0; frame < 600 && !shows_running_study(); ++frame) {
+    script->frame().build(script->width(), script->height(), 1.0 / 60);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  REQUIRE(shows_running_study());
+  script->press(ImGuiKey_Escape);
+  CHECK(script->view().studies->stopped);
+  CHECK_FALSE(script->view().workspace->alone.empty());
+  script->press(ImGuiKey_Escape);
+  CHECK(script->view().workspace->alone.empty());
 }
 
 TEST_CASE("keyboard: Alt and the arrows zoom and scroll the timeline, and step nothing") {

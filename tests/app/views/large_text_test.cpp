@@ -164,13 +164,53 @@ TEST_CASE("large text: tabs that do not fit become a list") {
 TEST_CASE("large text: a view that does not fit scrolls both ways") {
   const auto script = WindowScript::open(800, 500, 3);
   if (script == nullptr) return;
-  for (const CenterView center : {CenterView::roofline, CenterView::what_if}) {
+  for (const CenterView center : {CenterView::sweep, CenterView::what_if}) {
     script->command(SetCenter{center});
     const ImGuiWindow* panel = middle_panel(*script);
     REQUIRE(panel != nullptr);
     CHECK(panel->ScrollMax.x > 0);
     CHECK(panel->ScrollMax.y > 0);
   }
+}
+
+TEST_CASE("large text: the roofline has its legend outside the plot, whole labels, and both axes in sight") {
+  enum class As { view, page, presented };
+  for (const As as : {As::view, As::page, As::presented})
+    for (const auto& [width, height] : {std::pair{1280, 720}, {1600, 900}})
+      for (const float scale : {1.0F, 1.46F, 2.0F}) {
+        const std::string where = fmt::format("{} {}x{} at {}", static_cast<int>(as), width, height, scale);
+        CAPTURE(where);
+        Session::Start start = opening_start();
+        start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+        const auto script = WindowScript::open(std::move(start), width, height, scale);
+        if (script == nullptr) return;
+        if (as == As::presented) script->command(SetPresent{true});
+        if (as == As::view)
+          script->command(SetCenter{CenterView::roofline});
+        else
+          script->command(OpenLesson{"01-why-memory", 2});
+        const ImGuiWindow* panel = middle_panel(*script);
+        REQUIRE(panel != nullptr);
+        CHECK(panel->ScrollMax.x <= 1);                      // a wrapped line is rounded up
+        if (as != As::view) CHECK(panel->ScrollMax.y == 0);  // else only sentences are scrolled to
+        script->hover(2, 2);
+        const TextRecording recording;
+        script->frame().build(script->width(), script->height(), 1.0 / 60);
+        const std::string text = recording.text();
+        CAPTURE(text);
+        for (const std::string& pair : recording.overlapping()) FAIL_CHECK(pair);
+        for (const char* label : {"HBM 4 GB/s", "Arithmetic intensity", "ridge 512", "10.0 G"})
+          CHECK(text.find(label) != std::string::npos);
+        // The largest text leaves room for some of the names; none of those is cut.
+        if (as != As::presented || scale < 2)
+          for (const char* label : {"tensor cores", "FlashAttention-2"}) CHECK(text.find(label) != std::string::npos);
+        if (as != As::view && scale < 2)
+          for (const char* launch : {"scores", "softmax", "output"}) CHECK(text.find(launch) != std::string::npos);
+        // The roof is the highest line of the plot.
+        const std::size_t legend = text.find("shared memory");
+        CHECK(legend < text.find("1.00 T"));
+        CHECK(legend < text.find("tensor cores 2"));
+      }
 }
 
 TEST_CASE("large text: stage and Race show everything from the SM in focus to HBM") {
@@ -488,6 +528,21 @@ TEST_CASE("large text: a presented stage and race keep every figure and do not s
         const std::size_t during = race.find("during");
         CHECK(during != std::string::npos);
       }
+}
+
+TEST_CASE("large text: in a race a link has its bytes whole or not at all") {
+  Session::Start start = opening_start();
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  const auto script = WindowScript::open(std::move(start), 1280, 720, 1.25F);
+  if (script == nullptr) return;
+  answered_page(*script, "06-flashattention-tile-by-tile", 4);
+  const TextRecording recording;
+  script->frame().build(script->width(), script->height(), 1.0 / 60);
+  const std::string text = recording.text(), each = format_bytes(Bytes(64 * 16 * 2));  // Q, K and V of both runs
+  CAPTURE(text);
+  int said = 0;
+  for (std::size_t at = text.find(each); at != std::string::npos; at = text.find(each, at + 1)) ++said;
+  CHECK(said == 1);  // the counter of what is written later, which is as much
 }
 
 TEST_CASE("bars of runs: every one says what is written after the run, and cycles with the launch say so") {

@@ -381,7 +381,8 @@ TEST_CASE("lesson 9: the page about bytes leaves the times to the page that asks
   CAPTURE(bytes);
   CHECK(bytes.find(" MB") != std::string::npos);
   CHECK(bytes.find("µs") == std::string::npos);
-  CHECK(bytes.find('?') != std::string::npos);
+  CHECK(bytes.find("asked on a later page") != std::string::npos);
+  CHECK(bytes.find('?') == std::string::npos);  // its own answer was given
   opened.after(TurnLessonPage{1});
   show_answer(opened);
   CHECK(text_of(screen, opened.session, &draw_compare_panel).find("µs") != std::string::npos);
@@ -453,6 +454,31 @@ TEST_CASE("lesson 1: the share that the last answer says is that of the roofline
   CAPTURE(share);
   CAPTURE(roofline);
   CHECK(roofline.find(share) != std::string::npos);
+}
+
+TEST_CASE("lesson: bars beside a question have what its text says and what cannot answer it") {
+  Opened opened(start_with_all_lessons());
+  PanelScreen screen({1200, 700});
+  opened.after(OpenLesson{"09-causal-balance", 2});
+  const std::string half = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(half);
+  CHECK(half.find("17.7 GFLOP") != std::string::npos);  // of the causal run, as in the text
+  CHECK(half.find('?') != std::string::npos);           // its time
+  opened.after(OpenLesson{"12-not-the-same-twice", 7});
+  const std::string blocks = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(blocks);
+  CHECK(blocks.find("GFLOP") != std::string::npos);
+  CHECK(blocks.find('?') == std::string::npos);
+}
+
+TEST_CASE("bars of runs: in a narrow room the words for dashed parts take a second line") {
+  Opened opened(start_with_all_lessons());
+  PanelScreen screen({430, 900});
+  opened.after(OpenLesson{"09-causal-balance", 2});
+  show_answer(opened);
+  const std::string key = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(key);
+  CHECK(key.find("Dashed: written") != std::string::npos);
 }
 
 TEST_CASE("lesson 5: the axis of a share ends at the whole") {

@@ -52,6 +52,17 @@ TEST_CASE("mask picture: where blocks are smaller than a pixel, a pixel is the m
   }
 }
 
+TEST_CASE("mask picture: empty, partial and full differ in brightness, in both themes") {
+  for (const ThemeKind kind : {ThemeKind::dark, ThemeKind::light}) {
+    const Theme theme = make_theme(kind, 1);
+    const auto color = [&](TileVisibility visibility) { return mask_color(theme, MaskColors::state, visibility, true, 0); };
+    const ImU32 empty = color(TileVisibility::empty), partial = color(TileVisibility::partial), full = color(TileVisibility::full);
+    CHECK(contrast_ratio(empty, partial) >= 2.5);
+    CHECK(contrast_ratio(partial, full) >= 3);
+    CHECK(contrast_ratio(empty, full) >= 7);
+  }
+}
+
 TEST_CASE("mask picture: zooming keeps the point under the mouse, and never leaves the plane") {
   AttentionProblem p;
   p.seq_q = p.seq_kv = 1000;

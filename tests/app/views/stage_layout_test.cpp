@@ -165,6 +165,17 @@ std::vector<GpuSpec> gpus() {
 
 }  // namespace
 
+TEST_CASE("stage: digits of a presented row leave a gap to those above and below") {
+  StageMetrics metrics;
+  metrics.presented = true;
+  metrics.tiny_line = 12;
+  constexpr float digit_height = 0.73F;  // of a line
+  for (float row = 3; row < 16; row += 0.25F) {
+    CAPTURE(row);
+    CHECK(digit_height * digits_size(row, metrics) * metrics.tiny_line <= 0.9F * row);
+  }
+}
+
 TEST_CASE("stage layout: nothing overlaps or leaves its box, for every program, GPU and size") {
   for (const ProgramInfo& info : program_table()) {
     for (const GpuSpec& gpu : gpus()) {

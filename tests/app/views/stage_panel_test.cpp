@@ -49,6 +49,21 @@ TEST_CASE("stage: where a block begins with its last key tile, the falling numbe
   CHECK(key_tile_text({9, 5, 2}, 5, 256, true) == "5 (2 of 3 visited, 256 in all, last tile first)");
 }
 
+TEST_CASE("stage: in a launch of two kinds of blocks, an SM is named by what its block owns, once") {
+  const auto simulation = run("flash2_backward_two_pass", toy_gpu(), AttentionProblem{});
+  PanelScreen screen({1400, 900});
+  bool of_keys = false;
+  for (std::int64_t step = 0; step <= simulation->trace->step_count(0); step += 6) {
+    const LaneAt at(simulation, step);
+    const std::string text = screen.text(view_of({&at.lane, 1}), draw_stage_panel);
+    CAPTURE(text);
+    of_keys = of_keys || text.find("SM 1 · key tile") != std::string::npos;
+    for (const char* twice : {"key tile 1, key tile", "key tile 2, key tile", "query tile 1, key tile"})
+      CHECK(text.find(twice) == std::string::npos);
+  }
+  CHECK(of_keys);
+}
+
 TEST_CASE("stage: an operation glows while it runs, and nothing does between launches or after the end") {
   const auto simulation = run("standard", toy_gpu(), AttentionProblem{});
   const Trace& trace = *simulation->trace;

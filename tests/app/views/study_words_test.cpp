@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <regex>
 #include <set>
 
@@ -18,6 +19,7 @@
 #include "app/views/study_panel.h"
 #include "app/views/sweep/sweep_figure.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/outcome.h"
 #include "tests/app/model/session/opened_session.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/views/panel_screen.h"
@@ -130,6 +132,26 @@ TEST_CASE("roofline: presented, it is a picture: the marks have their figures, a
   CHECK(presented.find("Closest ceiling") == std::string::npos);
   CHECK(presented.find(" per byte of HBM") != std::string::npos);
   CHECK(presented.find("ridge ") != std::string::npos);
+}
+
+TEST_CASE("roofline: the headline has operations per byte without and with the O and L that HBM gets after the run") {
+  Opened opened;
+  View view;
+  static_cast<SessionView&>(view) = opened.after(SetCenter{CenterView::roofline});
+  PanelScreen screen({1600, 900});
+  const std::string text = screen.text(view, draw_roofline_panel);
+  CAPTURE(text);
+  const Simulation& run = *view.lane().simulation;
+  const auto& kernels = view.studies->roofline->kernels;
+  const auto chosen = std::ranges::find(kernels, true, &RooflineKernel::chosen);
+  REQUIRE(chosen != kernels.end());
+  const double operations = chosen->whole.front().operations();
+  const auto during = static_cast<double>((run.ledger.total(Link::hbm_read) + run.ledger.total(Link::hbm_write)).value);
+  const auto later = static_cast<double>(dirty_bytes_at_end(run));
+  REQUIRE(later > 0);
+  const auto per = [&](double bytes) { return format_value(std::round(10 * operations / bytes) / 10); };
+  CHECK(text.find(per(during) + " operations per byte of HBM during the run, " + per(during + later) + " with later write-backs") !=
+        std::string::npos);
 }
 
 TEST_CASE("roofline: the program beside the shown one has one mark, until its marks are asked for") {
