@@ -5,10 +5,11 @@
 //   kernels/common/hopper_plan.cu problem.o
 //   ./slowest_block
 //
-// Each block reads up to 16 tiles of 8, 16 or 32 KiB, each when the one before has landed, at places that change from launch to launch.
-// A tile is boxes of 8 KiB side by side. Of 101 launches, each after a flush of the L2: cycles of a block from the first request to
-// the last landing, mean of the blocks and of the slowest one (means of the launches without the tenth with the slowest blocks, in which the
-// driver's work shows); ns from the first block's start to the last one's; and cycles of the first tile, by part of the blocks.
+// Each block reads up to 16 tiles of 8, 16 or 32 KiB, each when the one before has landed, at places that change from launch to
+// launch. A tile is boxes of 8 KiB side by side. Of 101 launches, each after a flush of the L2: cycles of a block from the first
+// request to the last landing, mean of the blocks and of the slowest one (means of the launches without the tenth with the slowest
+// blocks, in which the driver's work shows); ns from the first block's start to the last one's; and cycles of the first tile, by
+// part of the blocks.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -54,8 +55,7 @@ __global__ void chain_kernel(const __grid_constant__ CUtensorMap map, const int*
     if (i == tiles) break;
     begin = cycle_counter();
     device::barrier_arrive_expecting(full, box_bytes * together);
-    for (int box = 0; box < together; ++box)
-      device::load_box(tile + box * box_bytes, &map, full, (at[i] + box) * box_rows, 0);
+    for (int box = 0; box < together; ++box) device::load_box(tile + box * box_bytes, &map, full, (at[i] + box) * box_rows, 0);
     device::barrier_wait(full, i & 1);
     own.cycles[i] = cycle_counter() - begin;
   }
@@ -121,8 +121,8 @@ int main() {
         Launch sum{};
         for (const Launch& own : launches) sum = {sum.slowest + own.slowest, sum.mean + own.mean, sum.apart + own.apart};
         const auto count = static_cast<double>(launches.size());
-        std::printf("%3d  %5d  %6d  %6.0f  %7.0f  %9.0f  %16lld", 8 * together, tiles, blocks, sum.mean / count, sum.slowest / count,
-                    sum.apart / count, part_of(firsts, 0.1));
+        std::printf("%3d  %5d  %6d  %6.0f  %7.0f  %9.0f  %16lld", 8 * together, tiles, blocks, sum.mean / count,
+                    sum.slowest / count, sum.apart / count, part_of(firsts, 0.1));
         for (const double part : {0.5, 0.9, 0.99}) std::printf("  %6lld", part_of(firsts, part));
         std::puts("");
       }

@@ -11,7 +11,7 @@ namespace tilescope {
 
 namespace {
 
-constexpr double cheap_elements = 130e6;  // of S; such a case takes about half a second to three seconds of one core
+constexpr double cheap_elements = 140e6;  // of S; such a case takes about half a second to three seconds of one core
 constexpr std::size_t more_of_a_stratum = 3;
 
 enum class Regime : std::uint8_t { fits, near, beyond };

@@ -271,11 +271,11 @@ others = { slow = "sm.clock_hz=)" + clock +
     REQUIRE(figures->runs[0].recorded);
     return figures->runs[1].recorded.has_value();
   };
-  CHECK(recorded_at("1747000000"));
+  CHECK(recorded_at("1758000000"));
   CHECK_FALSE(recorded_at("1600000000"));
   // Also where no run beside it is at the clock of the GPU's file.
   constexpr const char* link = "gpu=h200&heads=16&seq=4096&head_dim=64&sm.clock_hz=";
-  FigureRuns as_recorded = runs_of(std::string(link) + "1747000000"), other_clock = runs_of(std::string(link) + "1600000000");
+  FigureRuns as_recorded = runs_of(std::string(link) + "1758000000"), other_clock = runs_of(std::string(link) + "1600000000");
   CHECK(value_of(as_recorded, "abs(us / measured.us - 1) < 0.1") == 1);
   CHECK(refusal(other_clock, "measured.us").find("nothing is recorded") != std::string::npos);
 }
