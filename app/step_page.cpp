@@ -1,6 +1,7 @@
 // The page is text of this file: style, steps, script. Nothing in it is fetched.
 #include "app/step_page.h"
 
+#include <initializer_list>
 #include <string_view>
 
 #include <fmt/format.h>

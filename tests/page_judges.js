@@ -44,6 +44,21 @@ function judged(judge, points) {
   return {right: own.className === 'right', way: shown ? shown.reason.drawn ?? 'else' : 'none'};
 }
 
+// An answer that is not complete is not judged: the page says what is missing.
+for (const {ask, page: own, answers} of table.questions.filter(({page: by}) => by.kind === 'number')) {
+  const {plain: factor, units} = namesOf(ask.unit);
+  for (const answer of answers.filter(({is, typed}) => is === 'incomplete' && typed[0] !== '')) {
+    page.fields = [{type: 'text', value: answer.typed[0]}];
+    const judge = {...own, plain: factor, units};
+    const said = {
+      dataset: {own: 'answer', judge: JSON.stringify(judge), words: 'own:', good: 'good', bad: 'bad', incomplete: 'a number, please'},
+      parentElement: {querySelectorAll: () => []},
+    };
+    sandbox.found.judge(said);
+    check(`"${answer.typed[0]}" is judged: ${said.textContent}`, said.className === 'dim' && said.textContent.endsWith('a number, please'));
+  }
+}
+
 const judges = [...html.matchAll(/data-judge="([^"]*)"/g)].map(found => JSON.parse(plain(found[1]))).filter(judge => judge.across);
 check('the lesson has no question about a curve', judges.length > 0);
 for (const judge of judges) {
