@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "app/answer_script.h"
 #include "app/lesson_page.h"
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
@@ -298,7 +299,7 @@ Result<ExportedSteps> export_lesson(StepPictures& pictures, const ExportOptions&
   head.language = options.picture.language;
   head.dark = options.picture.theme == ThemeKind::dark;
   ExportedSteps out;
-  out.files.push_back({std::nullopt, page_around(head, pages.text())});
+  out.files.push_back({std::nullopt, page_around(head, fmt::format("<script>{}</script>\n", answer_script()) + pages.text())});
   out.notice = pictures.notice();
   return out;
 }

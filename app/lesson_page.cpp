@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "app/model/lessons/drawn_curve.h"
+#include "app/answer_script.h"
 #include "app/model/lessons/glossary.h"
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_answer.h"
@@ -126,59 +126,16 @@ std::string asked(const LessonQuestion& ask, const ExpressionValues* values, std
   return out + fmt::format("<p><button type=\"button\" class=\"answer\">{}</button></p></fieldset>", html_text(tr("Answer")));
 }
 
-/// A list of numbers for the script.
-template <class Values>
-std::string listed(const Values& values) {
-  return fmt::format("[{}]", fmt::join(values, ","));
-}
-
-/// What the script judges an answer by: the same as is_right() and why_wrong().
-std::string judged_by(const LessonQuestion& ask, const PageFigures& figures) {
-  std::string suffixes;
-  for (const auto& [name, factor] : unit_suffixes(ask.unit))
-    suffixes += fmt::format("{}\"{}\":{}", suffixes.empty() ? "" : ",", name, factor);
-  std::string right, bend;
-  double tolerance = 0;
-  switch (ask.kind) {
-    case QuestionKind::choice:
-    case QuestionKind::point:
-      right = fmt::format("{}", right_option(ask, figures));
-      break;
-    case QuestionKind::order: {
-      const std::vector<int> order = right_order(figures);
-      std::vector<std::ptrdiff_t> places;  // of each option, from 1
-      for (std::size_t i = 0; i < order.size(); ++i)
-        places.push_back(std::find(order.begin(), order.end(), static_cast<int>(i)) - order.begin() + 1);
-      right = listed(places);
-      break;
-    }
-    case QuestionKind::number:
-      right = listed(std::vector<double>{figures.answer});
-      tolerance = ask.tolerance;
-      break;
-    case QuestionKind::draw:
-      right = listed(figures.curve);
-      tolerance = ask.tolerance;
-      bend = fmt::format(R"("across":{},"bend":[{},{}],)", listed(places_across(ask.xs)), least_bend, least_part_of_bend);
-      break;
-  }
-  std::vector<std::string> wrong;  // what each reason stands for
-  for (std::size_t i = 0; i < ask.wrong.size(); ++i)
-    wrong.push_back(ask.wrong[i].option >= 0     ? fmt::format(R"({{"choice":{}}})", ask.wrong[i].option)
-                    : !ask.wrong[i].near.empty() ? fmt::format(R"({{"near":{}}})", figures.near[i])
-                    : ask.wrong[i].drawn         ? fmt::format(R"({{"drawn":"{}"}})", to_string(*ask.wrong[i].drawn))
-                                                 : std::string("{}"));
-  return fmt::format(R"({{"right":{},"tolerance":{},{}"plain":{},"units":{{{}}},"wrong":{}}})", right, tolerance, bend,
-                     ask.unit == FigureUnit::percent ? 0.01 : 1.0, suffixes, listed(wrong));
-}
-
 std::string answered(const SessionView& view, const LessonPage& page, HtmlProse& revealed) {
   const LessonView& lesson = view.lesson;
   const LessonQuestion& ask = *page.ask;
   std::string out = "<fieldset>" + HtmlProse(view, &lesson.figures->shown).blocks(ask.question);
   out += fmt::format(
-      "<p class=\"dim\" data-own=\"answer-{}\" data-words=\"{}\" data-good=\"{}\" data-bad=\"{}\" data-judge=\"{}\"></p>",
+      "<p class=\"dim\" data-own=\"answer-{}\" data-words=\"{}\" data-good=\"{}\" data-bad=\"{}\" data-incomplete=\"{}\" "
+      "data-judge=\"{}\"></p>",
       lesson.page + 1, html_text(tr("Your answer:")), html_text(tr("Right.")), html_text(tr("Not right.")),
+      html_text(ask.kind == QuestionKind::order ? tr("Give each option a place of its own.")
+                                                : tr("Type a number, such as 12 or 3.5.")),
       html_text(judged_by(ask, *lesson.figures)));
   for (const LessonWrong& wrong : ask.wrong)
     out += fmt::format("<div class=\"dim why\" hidden>{}</div>",

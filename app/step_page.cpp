@@ -1,7 +1,6 @@
 // The page is text of this file: style, steps, script. Nothing in it is fetched.
 #include "app/step_page.h"
 
-#include <array>
 #include <initializer_list>
 #include <string_view>
 
@@ -50,46 +49,6 @@ constexpr std::string_view script = R"(
 const steps=[...document.querySelectorAll('.step')],range=document.querySelector('input'),said=document.querySelector('#said');
 const [first,back,forward,last]=document.querySelectorAll('nav button');
 let at=0;
-// What was typed, in the unit of the question: "3.5 MB", "65,536", "1/4". NaN where it is no number. A share without its sign, 0.45, is
-// no percentage.
-function quantity(text,by){
-  const number=text.replace(/(\d)[,\u2009 ](?=\d{3}(?!\d))/g,'$1');
-  const found=/^\s*([-+]?[0-9]*[.,]?[0-9]+(?:e[-+]?[0-9]+)?)(?:\/([0-9.]+))?\s*(.*?)\s*$/i.exec(number);
-  if(!found)return NaN;
-  const unit=found[3].toLowerCase(),value=found[1].replace(',','.')/(found[2]??1);
-  return unit===''?value*(Math.abs(value)>=1?by.plain:1):unit in by.units?value*by.units[unit]:NaN;
-}
-// Whether a drawing bends as the curve does, as bend_missed() has it.
-function bends(curve,drawn,by){
-  const bend=y=>{
-    const last=y.length-1,height=Math.max(...y)-Math.min(...y);
-    return height>0&&last>1?y.slice(1,-1).reduce((sum,v,k)=>sum+v-y[0]-by.across[k+1]*(y[last]-y[0]),0)/((last-1)*height):0;
-  },real=bend(curve);
-  return by.bend[0]>Math.abs(real)||bend(drawn)*real>=by.bend[1]*real*real;
-}
-// Puts the own answer beside the simulated one, and whether it is right, or why not.
-function judge(own){
-  const fields=[...document.querySelectorAll('[name="'+own.dataset.own+'"]')],by=JSON.parse(own.dataset.judge);
-  const chosen=fields.findIndex(f=>f.checked),typed=fields.map(f=>f.value);
-  const reasons=[...own.parentElement.querySelectorAll('.why')];
-  own.textContent='';own.className='dim';
-  for(const reason of reasons)reason.hidden=true;
-  const radio=fields.length>0&&fields[0].type==='radio';
-  if(radio?chosen===-1:typed.every(t=>t===''))return;
-  const near=(a,b)=>by.tolerance*Math.abs(b)+1e-12>=Math.abs(a-b);
-  const drawn=by.across?typed.map(t=>quantity(t,by)):[],bent=!by.across||bends(by.right,drawn,by);
-  const right=radio?chosen===by.right
-    :fields[0].type==='text'?by.right.every((r,k)=>near(quantity(typed[k],by),r))&&bent:by.right.every((r,k)=>+typed[k]===r);
-  const words=radio?fields[chosen].value:fields[0].type==='text'?typed.join('; ')
-    :fields.map((f,k)=>[+typed[k]||99,f.parentElement.lastChild.textContent.trim()]).sort((a,b)=>a[0]-b[0]).map(o=>o[1]).join(' > ');
-  own.textContent=own.dataset.words+' '+words+'. '+(right?own.dataset.good:own.dataset.bad);
-  own.className=right?'right':'wrong';
-  if(right||(!radio&&fields[0].type==='text'&&typed.some(t=>isNaN(quantity(t,by)))))return;
-  const off=radio||fields[0].type!=='text'?[]:by.right.map((r,k)=>[quantity(typed[k],by),r]).filter(p=>!near(p[0],p[1]));
-  const above=off.some(p=>p[0]>p[1]),below=off.some(p=>p[1]>p[0]),way=above===below?'shape':above?'above':'below';
-  const why=by.wrong.findIndex(w=>'choice'in w?w.choice===chosen:'near'in w?near(quantity(typed[0],by),w.near):'drawn'in w?w.drawn===way:true);
-  if(why!==-1)reasons[why].hidden=false;
-}
 function answer(from){
   const name='answer-'+from.dataset.ask,to=steps.findIndex(s=>s.querySelector('[data-own="'+name+'"]'));
   if(to>=0)show(to);

@@ -1,8 +1,6 @@
 // Lists every kernel, checks problems against it and launches it.
 #include "kernels/kernel_table.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 

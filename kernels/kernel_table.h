@@ -63,6 +63,7 @@ struct KernelInfo {
 
   /// Returns the id of the tile program whose blocks move the same tiles. A library kernel has none.
   std::string_view program() const { return variant_of.empty() ? id : variant_of; }
+  bool has_probe() const { return plan_probed != nullptr; }
   /// Returns the tile and the key order, as that program takes them.
   ProgramTile program_tile(const AttentionProblem& problem) const {
     ProgramTile shape = tile(problem);

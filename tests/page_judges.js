@@ -1,16 +1,14 @@
-// Reads an exported lesson and asks its script about drawings: the curve itself, and a straight line through its ends.
-// Usage: node page_judges.js lesson.html
+// Asks the script of an exported lesson about the answers of a table, and about drawings: the curve, and a line through its ends.
+// Usage: node page_judges.js lesson.html typed_answers.json
 'use strict';
 const fs = require('fs'), vm = require('vm');
-const html = fs.readFileSync(process.argv[2], 'utf8');
-const script = html.slice(html.lastIndexOf('<script>') + 8, html.lastIndexOf('</script>'));
+const html = fs.readFileSync(process.argv[2], 'utf8'), table = JSON.parse(fs.readFileSync(process.argv[3], 'utf8'));
+const script = html.slice(html.indexOf('<script>') + 8, html.indexOf('</script>'));
 const plain = text => text.replace(/&quot;/g, '"').replace(/&lt;/g, '<').replace(/&amp;/g, '&');
 
-// The functions alone: what follows them needs a page.
 const page = {fields: []};
 const sandbox = {document: {querySelectorAll: () => page.fields}, found: {}};
-const functions = script.slice(script.indexOf('function quantity'), script.indexOf('function answer('));
-vm.runInNewContext(functions + ';found.judge=judge;', sandbox);
+vm.runInNewContext(script + ';found.judge=judge;found.quantity=quantity;found.verdict=verdict;', sandbox);
 
 let failed = 0;
 function check(what, holds) {
@@ -18,6 +16,21 @@ function check(what, holds) {
   console.error('page_judges: ' + what);
   failed = 1;
 }
+const namesOf = unit => table.units.find(row => row.of.includes(unit));
+for (const [unit, typed, number] of table.numbers) {
+  const read = sandbox.found.quantity(typed, namesOf(unit));
+  check(`"${typed}" as ${unit} is ${read}, not ${number}`,
+        number === null ? Number.isNaN(read) : Math.abs(read - number) <= 1e-12 * Math.abs(number));
+}
+for (const {ask, page: own, answers} of table.questions) {
+  const {plain: factor, units} = namesOf(ask.unit), by = {...own, plain: factor, units};
+  for (const answer of answers) {
+    const {complete, right, why} = sandbox.found.verdict(by, answer.chosen ?? -1, answer.typed ?? []);
+    const is = !complete ? 'incomplete' : right ? 'right' : why === -1 ? 'wrong' : why;
+    check(`${JSON.stringify(answer)} to ${JSON.stringify(ask)} is ${is}`, is === answer.is);
+  }
+}
+
 /// Returns how the page judges these points, and which way it says that they are off.
 function judged(judge, points) {
   page.fields = points.map(value => ({type: 'text', value: String(value)}));
@@ -29,6 +42,21 @@ function judged(judge, points) {
   sandbox.found.judge(own);
   const shown = reasons.find(reason => !reason.hidden);
   return {right: own.className === 'right', way: shown ? shown.reason.drawn ?? 'else' : 'none'};
+}
+
+// An answer that is not complete is not judged: the page says what is missing.
+for (const {ask, page: own, answers} of table.questions.filter(({page: by}) => by.kind === 'number')) {
+  const {plain: factor, units} = namesOf(ask.unit);
+  for (const answer of answers.filter(({is, typed}) => is === 'incomplete' && typed[0] !== '')) {
+    page.fields = [{type: 'text', value: answer.typed[0]}];
+    const judge = {...own, plain: factor, units};
+    const said = {
+      dataset: {own: 'answer', judge: JSON.stringify(judge), words: 'own:', good: 'good', bad: 'bad', incomplete: 'a number, please'},
+      parentElement: {querySelectorAll: () => []},
+    };
+    sandbox.found.judge(said);
+    check(`"${answer.typed[0]}" is judged: ${said.textContent}`, said.className === 'dim' && said.textContent.endsWith('a number, please'));
+  }
 }
 
 const judges = [...html.matchAll(/data-judge="([^"]*)"/g)].map(found => JSON.parse(plain(found[1]))).filter(judge => judge.across);

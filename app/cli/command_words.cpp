@@ -1,3 +1,4 @@
+// Replaces settings by flags.
 #include "app/cli/command_words.h"
 
 #include <algorithm>

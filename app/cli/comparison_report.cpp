@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -16,6 +14,7 @@
 #include "app/cli/errors_json.h"
 #include "app/cli/text_table.h"
 #include "app/model/measurements/error_sentences.h"
+#include "app/model/measurements/ratio_errors.h"
 #include "app/model/measurements/time_errors.h"
 #include "app/model/run_data/comparison_text.h"
 #include "kernels/measure/json_fields.h"

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/model/measurements/ratio_errors.h"
 #include "app/model/measurements/time_errors.h"
 
 namespace tilescope {

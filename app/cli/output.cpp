@@ -5,7 +5,6 @@
 #include <cctype>
 #include <cerrno>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "app/model/measurements/clock_under_load.h"
+#include "app/model/measurements/run_under_load.h"
 #include "sim/analysis/change_effect.h"
 #include "sim/analysis/next_limit.h"
 #include "sim/engine/simulation.h"

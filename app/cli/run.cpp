@@ -2,7 +2,6 @@
 #include "app/cli/run.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <memory>

@@ -108,7 +108,7 @@ Result<RunAndNextLimit> simulate_run_and_next_limit(const SimulationRequest& req
     both.under_load = run_at(*clock, recordings, **made, under_load);
   }
   both.errors = both.under_load ? both.under_load->errors : prediction_errors(recordings, **made, std::nullopt);
-  both.recorded_lookups = recorded_lookups(recordings, (*made)->request);
+  both.recorded_lookups = recorded_lookups(recordings.known, (*made)->request);
   const Simulation& timed = both.under_load ? *both.under_load->simulation : **made;
   if (const auto without = guess ? guess->without(timed.bound) : nullptr) {
     both.next = next_limit_of(timed, *without);

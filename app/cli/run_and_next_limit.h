@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "app/model/measurements/clock_under_load.h"
+#include "app/model/measurements/run_under_load.h"
 #include "sim/analysis/next_limit.h"
 
 namespace tilescope {

@@ -16,6 +16,7 @@
 #include "app/cli/text_table.h"
 #include "app/model/measurements/compiled_kernel.h"
 #include "app/model/measurements/error_sentences.h"
+#include "app/model/measurements/ratio_errors.h"
 #include "app/model/measurements/time_errors.h"
 #include "app/model/requests/assets.h"
 #include "sim/analysis/format.h"

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <set>
 #include <system_error>
 
 #include <fmt/format.h>

@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -2,7 +2,6 @@
 #include "app/cli/window_options.h"
 
 #include <mutex>
-#include <utility>
 
 #include <fmt/format.h>
 

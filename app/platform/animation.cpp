@@ -1,7 +1,6 @@
 // Encodes with libavcodec and writes with libavformat.
 #include "app/platform/animation.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <initializer_list>

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <epoxy/gl.h>
-#include <fmt/format.h>
 
 #include "sim/core/refuse.h"
 

@@ -1,8 +1,6 @@
 // Encodes and decodes PNG with stb.
 #include "app/platform/png.h"
 
-#include <fmt/format.h>
-
 #include "app/platform/stb.h"
 #include "sim/core/refuse.h"
 

@@ -4,7 +4,6 @@
 #ifdef TILESCOPE_VIDEO
 
 #include <array>
-#include <optional>
 #include <string>
 
 #include <dlfcn.h>

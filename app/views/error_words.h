@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "app/model/measurements/clock_under_load.h"
+#include "app/model/measurements/prediction_errors.h"
 
 namespace tilescope {
 

@@ -135,7 +135,8 @@ std::string program_summary(const ProgramInfo& info, const AttentionProblem& pro
 const MeasuredCase* measured_case(const View& view, std::string_view algorithm, const AttentionProblem& problem) {
   if (view.measured.known == nullptr || view.requested == nullptr) return nullptr;
   const GpuSpec& gpu = view.lane().simulation->request.gpu;
-  return same_numbers(gpu, view.requested->gpu_base) ? find_case(*view.measured.known, gpu, algorithm, problem) : nullptr;
+  return same_numbers(gpu, view.requested->gpu_base) ? find_case_in_any_tile(*view.measured.known, gpu, algorithm, problem)
+                                                     : nullptr;
 }
 
 std::string measured_label(const View& view, const MeasuredCase& measured) {

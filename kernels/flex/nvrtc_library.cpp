@@ -2,7 +2,6 @@
 #include "kernels/flex/nvrtc_library.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <nvrtc.h>
 
 #include <vector>

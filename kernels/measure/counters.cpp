@@ -2,7 +2,6 @@
 #include "kernels/measure/counters.h"
 
 #include <cuda_runtime_api.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,6 @@
 #include "kernels/measure/cupti_library.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <string>
 #include <vector>

@@ -1,8 +1,6 @@
 // Allocates, fills and poisons the tensors of one problem.
 #include "kernels/measure/device_problem.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 

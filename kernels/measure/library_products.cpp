@@ -3,7 +3,6 @@
 
 #include <cublasLt.h>
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <memory>
 #include <string>

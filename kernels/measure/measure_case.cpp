@@ -1,8 +1,6 @@
 // Measures one kernel on one problem.
 #include "kernels/measure/measure_case.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>

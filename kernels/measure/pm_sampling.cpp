@@ -1,5 +1,4 @@
 // Samples HBM traffic with CUPTI's PM sampling.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>

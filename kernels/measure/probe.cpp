@@ -1,11 +1,10 @@
 // Probes a kernel and decodes its records.
 #include "kernels/measure/probe.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "kernels/measure/device_problem.h"
@@ -286,6 +285,14 @@ Status run_and_decode(ProbeRun& run, std::span<const ProbeShape> shapes, ProbeRe
   return Done{};
 }
 
+/// Returns the ids of the kernels of a pass that have a probe, separated by commas.
+std::string probed_kernels(Pass pass) {
+  std::string ids;
+  for (const KernelInfo& kernel : kernel_table())
+    if (kernel.has_probe() && kernel.pass == pass) ids += (ids.empty() ? "" : ", ") + std::string(kernel.id);
+  return ids;
+}
+
 /// Errors  a block or a row that the launch does not have
 Status has_place(const ProbeShape& shape, const ProbedPlace& place) {
   if (place.block < 0 || place.block >= shape.blocks)
@@ -304,10 +311,7 @@ Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& 
   if (Status fits = supports(kernel, problem); !fits) return fits.error();
   const std::vector<ProbeShape> shapes = probe_shapes(kernel, problem);
   if (shapes.empty())
-    return refuse(
-        "kernel {} has no probe: flash2, flash1, standard, the rungs to Hopper, and the backward kernels flash1_backward, "
-        "flash2_backward and flex_backward have, use {} flash2",
-        kernel.id, Setting::algorithm);
+    return refuse("kernel {} has no probe: use {} with one of {}", kernel.id, Setting::algorithm, probed_kernels(kernel.pass));
   if (problem.mask || problem.score_change)
     return refuse("a probe follows plain scores, under a causal mask or none: leave out {} and {}", Setting::mask, Setting::score);
   ProbeResult result;

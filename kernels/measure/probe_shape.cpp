@@ -155,7 +155,7 @@ std::vector<ProbeShape> hopper_persistent_probe_shapes(const AttentionProblem& p
 }
 
 std::vector<ProbeShape> probe_shapes(const KernelInfo& kernel, const AttentionProblem& problem) {
-  if (kernel.probe_shapes == nullptr) return {};
+  if (!kernel.has_probe()) return {};
   return kernel.probe_shapes(problem, kernel.tile(problem));
 }
 

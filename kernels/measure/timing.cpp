@@ -1,8 +1,6 @@
 // Times kernels with events.
 #include "kernels/measure/timing.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 

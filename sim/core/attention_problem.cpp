@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "sim/core/mask.h"
 #include "sim/core/refuse.h"
 #include "sim/core/units.h"

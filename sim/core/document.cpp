@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 

@@ -5,8 +5,6 @@
 #include <cassert>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "sim/core/refuse.h"
 #include "sim/core/units.h"
 

@@ -1,7 +1,6 @@
 // Reads and writes .npy files.
 #include "sim/core/npy.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <limits>

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "sim/core/refuse.h"
 #include "sim/engine/machine.h"
 #include "sim/engine/recorded_trace.h"

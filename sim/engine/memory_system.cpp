@@ -2,8 +2,6 @@
 #include "sim/engine/memory_system.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 
 #include "sim/engine/device_links.h"
 #include "sim/engine/sm_order.h"

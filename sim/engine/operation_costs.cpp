@@ -290,7 +290,7 @@ OpClass OperationCosts::class_of(const Operation& op, const BlockOperations& blo
   c.bank_cycles = static_cast<double>(bytes_through_shared(op, executed, block)) * cycles_per_smem_byte_;
   c.timing.smem_cycles = c.bank_cycles;
   c.timing.duration = std::max(c.timing.duration, c.bank_cycles);
-  c.timing.spare = static_cast<float>(c.timing.duration - c.timing.issued * instruction_cycles(needs_of(op)));
+  c.timing.slack = static_cast<float>(c.timing.duration - c.timing.issued * instruction_cycles(needs_of(op)));
   c.timing.duration += latency_of(c, executed, block);
   c.timing.shown = c.timing.awaited == Pipe::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.awaited)];
   c.busy_cycles = c.timing.shown;
@@ -352,7 +352,7 @@ void OperationCosts::make_asynchronous(OpTiming& timing) const {
   timing.shown = std::max(timing.shown, timing.smem_cycles);
   const double instructions = std::max(1.0F, timing.issued);  // wgmma of each warp
   timing.duration = (models_instruction_latency() ? instructions : 0) * gpu_.sm_wgmma_issue_cycles;
-  timing.spare = static_cast<float>(timing.shown / instructions * gpu_.sm_wgmma_queue);
+  timing.slack = static_cast<float>(timing.shown / instructions * gpu_.sm_wgmma_queue);
   timing.pipe.fill(no_pipe);
   timing.port = no_pipe;
 }

@@ -47,9 +47,9 @@ struct alignas(64) OpTiming {
   std::uint8_t port = no_pipe;
   // Its group goes on after `duration`. A product ends when the tensor cores have done `shown`; a load is one of TMA.
   bool asynchronous = false;
-  // Instructions of each warp, and the part of `duration` beyond issuing them, which absorbs lost issue slots. Of an asynchronous
-  // product: the cycles of its work that the queue can hold.
-  float issued = 0, spare = 0;
+  // Instructions of each warp, and how many cycles of lost issue slots delay nothing. These are the part of `duration` beyond
+  // issuing, or of an asynchronous product what the queue holds of its work.
+  float issued = 0, slack = 0;
 };
 static_assert(sizeof(OpTiming) == 64);
 

@@ -2,10 +2,6 @@
 #include "sim/engine/sm_runner.h"
 
 #include <algorithm>
-#include <cassert>
-#include <utility>
-
-#include <fmt/format.h>
 
 #include "sim/core/refuse.h"
 #include "sim/engine/beside_products.h"
@@ -188,7 +184,7 @@ void SmRunner::issue_product(RunningSm& sm, ResidentGroup& group, const Schedule
                     .ready = number == 0 ? group.start : group.compute_end,
                     .least = duration,
                     .work = timing.shown,
-                    .depth = timing.spare,
+                    .depth = timing.slack,  // what the queue holds of its work
                     .reads = timing.smem_cycles,
                     .moment = moment});
   disturb(sm, group, start, busy_before);

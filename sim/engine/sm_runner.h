@@ -116,7 +116,7 @@ class SmRunner {
   double crowded(const RunningSm& sm, const ResidentGroup& group, const OpTiming& timing, double start) const {
     if (!are_crowded_ || timing.issued <= 0) return 0;
     // A scheduler issues one instruction a cycle, so others can take at most every slot.
-    return std::max(0.0, timing.issued * std::min(sm.taken_by_others(group, start), 1.0) - timing.spare);
+    return std::max(0.0, timing.issued * std::min(sm.taken_by_others(group, start), 1.0) - timing.slack);
   }
   /// Stores the share of issue slots that the latest operation of a block takes over its `duration`.
   void note_issue_rate(ResidentGroup& group, float issued, double duration) const {

@@ -9,8 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "sim/core/csv.h"
 #include "sim/core/element.h"
 #include "sim/core/npy.h"

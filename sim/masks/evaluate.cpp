@@ -5,8 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include <fmt/format.h>
-
 #include "sim/core/refuse.h"
 
 namespace tilescope {

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "sim/core/refuse.h"
 #include "sim/core/units.h"
 #include "sim/masks/evaluate.h"

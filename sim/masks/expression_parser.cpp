@@ -1,11 +1,6 @@
 // The parser of masks and score changes. It also checks types, and computes what is constant.
 #include <algorithm>
-#include <bit>
-#include <charconv>
-#include <cmath>
-#include <cstring>
 #include <limits>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 

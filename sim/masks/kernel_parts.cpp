@@ -2,7 +2,6 @@
 #include "sim/masks/kernel_parts.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace tilescope {
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>

@@ -1,10 +1,7 @@
 // Applies score expressions, and finds elements at fault before anything runs.
 #include "sim/masks/score_change.h"
 
-#include <algorithm>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "sim/core/refuse.h"
 #include "sim/core/units.h"

@@ -1,13 +1,9 @@
 // Executes operations on a block's on-chip tiles.
 #include "sim/numerics/block_machine.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <utility>
 
 #include "sim/core/element.h"
-#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

@@ -1,8 +1,6 @@
 // The two kinds of history, and the loop that runs a block's operations.
 #include "sim/numerics/block_values.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <mutex>
 #include <optional>

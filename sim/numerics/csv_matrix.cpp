@@ -1,5 +1,4 @@
 // Reads matrices that a user types or loads, as CSV with any of the usual separators.
-#include <fmt/format.h>
 
 #include <charconv>
 #include <cmath>

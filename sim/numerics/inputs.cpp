@@ -1,8 +1,6 @@
 // Generates Q, K, V, dO and S with a counter-based generator, so that any element can be computed on its own.
 #include "sim/numerics/inputs.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 

@@ -1,8 +1,6 @@
 // run_block() and run_plane(): they run the required blocks in order, on one image of HBM.
 #include "sim/numerics/tile_machine.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>

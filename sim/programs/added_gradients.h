@@ -62,13 +62,10 @@ void emit_added_gradient_rows(BlockBuilder& b, bool converts, const AttentionPro
 /// Emits what one query tile adds to dK and dV of a block, and what the block adds to a sum of dQ: `part`.
 template <class Line>
 void emit_adding_pair(BlockBuilder& b, const BlockPlan& plan, const PairWork& pairs, bool masked, ChipTile part) {
-  emit_key_gradients(b,
-                     {Line::load_q, Line::load_stats, Line::scores, Line::mask, Line::exp, Line::load_d_o, Line::d_v, Line::d_p,
-                      Line::subtract, Line::d_s, Line::d_k},
-                     pairs, masked, [&] {
-                       b.matmul(Line::d_q, part, tiles::d_s, tiles::k_kept, added_product(plan));
-                       b.reduce_add(Line::add, part);
-                     });
+  emit_key_gradients(b, key_gradient_lines<Line>(), pairs, masked, [&] {
+    b.matmul(Line::d_q, part, tiles::d_s, tiles::k_kept, added_product(plan));
+    b.reduce_add(Line::add, part);
+  });
 }
 
 /// What blocks that own keys load of their tiles, in bytes and as formulas of the rows.

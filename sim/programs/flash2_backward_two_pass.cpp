@@ -6,6 +6,7 @@
 //   sm_to_l2 = B·Hkv·2·Nk·d·e [dK, dV] + B·Hq·Nq·(d·e [dQ] + 4 [D])                     without a mask
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/closed_form.h"
+#include "sim/programs/gradient_work.h"
 #include "sim/programs/key_blocks.h"
 #include "sim/programs/pair_gradients.h"
 #include "sim/programs/programs.h"
@@ -198,10 +199,7 @@ class TwoPass final : public TileProgram {
       b.queries(visit.tile.index, grid.queries(visit.tile.index));
       b.iteration(n, n % needs.stages);
       ++n;
-      emit_key_gradients(b,
-                         {Line::load_q, Line::load_stats, Line::scores, Line::mask, Line::exp, Line::load_d_o, Line::d_v, Line::d_p,
-                          Line::subtract, Line::d_s, Line::d_k},
-                         pairs, visit.tile.partial, [] {});
+      emit_key_gradients(b, key_gradient_lines<Line>(), pairs, visit.tile.partial, [] {});
     }
     b.queries(-1, {});
     b.iteration(n, 0);
@@ -227,12 +225,7 @@ class TwoPass final : public TileProgram {
     const PairWork pairs = pair_work(id, "query_step", plan_, needs, 2);
     b.walk_keys(
         visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
-        [&](const KeyTile& tile) {
-          emit_query_gradients(b,
-                               {Line::load_k_again, Line::scores_again, Line::mask_again, Line::exp_again, Line::load_v_again,
-                                Line::d_p_again, Line::subtract_again, Line::d_s_again, Line::d_q},
-                               pairs, tile.partial);
-        });
+        [&](const KeyTile& tile) { emit_query_gradients(b, query_gradient_lines<Line>(), pairs, tile.partial); });
     b.store(Line::store_queries, tiles::d_q);
     b.overhead(kernel_profile(id).overhead("gradients", "query_store", problem_));
   }

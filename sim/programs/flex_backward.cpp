@@ -22,6 +22,7 @@
 #include "sim/programs/closed_form.h"
 #include "sim/programs/flex_lists.h"
 #include "sim/programs/gathered_reads.h"
+#include "sim/programs/gradient_work.h"
 #include "sim/programs/key_blocks.h"
 #include "sim/programs/pair_gradients.h"
 #include "sim/programs/programs.h"
@@ -425,10 +426,7 @@ class FlexBackward final : public TileProgram {
         b.iteration(n, n % needs.stages);
         ++n;
         emit_key_gradients(
-            b,
-            {Line::load_q, Line::load_stats, Line::scores, Line::mask, Line::exp, Line::load_d_o, Line::d_v, Line::d_p,
-             Line::subtract, Line::d_s, Line::d_k},
-            pairs, tile.partial, [] {}, change);
+            b, key_gradient_lines<Line>(), pairs, tile.partial, [] {}, change);
       }
     }
     out.iterations = static_cast<std::int32_t>(n);
@@ -481,10 +479,7 @@ class FlexBackward final : public TileProgram {
         [&](const KeyTile& tile) {
           change.j = tile.index;
           change.keys = grid.keys(tile.index);
-          emit_query_gradients(b,
-                               {Line::load_k_again, Line::scores_again, Line::mask_again, Line::exp_again, Line::load_v_again,
-                                Line::d_p_again, Line::subtract_again, Line::d_s_again, Line::d_q},
-                               pairs, tile.partial, change);
+          emit_query_gradients(b, query_gradient_lines<Line>(), pairs, tile.partial, change);
         });
     each_kept([&](const GatheredRead& read, const TableBox& box) {
       change.leave(b, Line::add_gathered, Line::store_gathered, read, box);

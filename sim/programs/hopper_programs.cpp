@@ -9,7 +9,6 @@
 //   hopper_causal         the longest rows first
 //   flash3                the rung that flash3_choice() names, perhaps hopper_wgmma with the longest rows first
 //   hopper_flex           hopper_ping_pong over the lists of a mask's blocks, with changed scores: flex on Hopper
-#include <string>
 #include <vector>
 
 #include "sim/programs/flash3_choice.h"

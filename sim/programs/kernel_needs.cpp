@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "sim/core/refuse.h"
 #include "sim/core/units.h"
 #include "sim/masks/expression_mask.h"

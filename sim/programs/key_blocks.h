@@ -1,5 +1,4 @@
-// Blocks that own key tiles: which query tiles they visit, and which of them have one shape. Also blocks of a launch in which some
-// own key tiles and others query tiles.
+// Blocks that own key tiles: which query tiles they visit, and which of them have one shape.
 #pragma once
 
 #include <cstdint>
@@ -31,16 +30,5 @@ std::vector<GroupVisit> group_visits(const TileGrid& grid, std::int64_t kv_plane
 /// Returns the place of a block that owns key tile `j`. If `alike`, and without a mask, all whole tiles share a shape. Otherwise
 /// every tile has its own.
 std::optional<BlockPlace> place_of_keys(const BlockPlan& plan, std::int64_t kv_plane, std::int64_t j, bool alike);
-
-/// The tile that a block of a launch of both kinds owns: along an axis, on a plane of that axis.
-struct GradientWork {
-  Axis axis = Axis::key;
-  std::int64_t plane = 0, tile = 0;
-};
-/// Returns the work of a block of such a launch. For each key head the blocks that own keys come first, then those that own rows of
-/// its query heads, as in FlexAttention's kernel.
-GradientWork gradient_work(const TileGrid& grid, std::int64_t block);
-/// Returns the slice that a block of such a launch owns.
-Domain gradient_domain(const TileGrid& grid, std::int64_t block);
 
 }  // namespace tilescope

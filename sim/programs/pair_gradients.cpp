@@ -5,12 +5,12 @@ namespace tilescope {
 
 PairWork pair_work(std::string_view id, std::string_view step, const BlockPlan& plan, const KernelNeeds& needs, int slices) {
   const AttentionProblem& problem = plan.grid.problem;
-  return {plan.scale,
-          ceil_div(plan.grid.tile.block_kv, warp_edge),
-          ceil_div(plan.grid.tile.block_q, warp_edge),
-          std::int64_t{needs.warps_sharing_rows} - 1,
-          slices,
-          kernel_profile(id).overhead("gradients", step, problem)};
+  return {.scale = plan.scale,
+          .query_reads = ceil_div(plan.grid.tile.block_kv, warp_edge),
+          .key_reads = ceil_div(plan.grid.tile.block_q, warp_edge),
+          .made_by_others = std::int64_t{needs.warps_sharing_rows} - 1,
+          .slices = slices,
+          .overhead = kernel_profile(id).overhead("gradients", step, problem)};
 }
 
 ProductForm added_product(const BlockPlan& plan) {

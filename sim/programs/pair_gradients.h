@@ -92,6 +92,21 @@ TileSet key_block_tiles(const KernelNeeds& needs, bool all_need_d_s);
 struct KeyGradientLines {
   LineId load_q, load_stats, scores, mask, exp, load_d_o, d_v, d_p, subtract, d_s, d_k;
 };
+/// Returns the lines of these names of a program's enumeration.
+template <class Line>
+constexpr KeyGradientLines key_gradient_lines() {
+  return {.load_q = Line::load_q,
+          .load_stats = Line::load_stats,
+          .scores = Line::scores,
+          .mask = Line::mask,
+          .exp = Line::exp,
+          .load_d_o = Line::load_d_o,
+          .d_v = Line::d_v,
+          .d_p = Line::d_p,
+          .subtract = Line::subtract,
+          .d_s = Line::d_s,
+          .d_k = Line::d_k};
+}
 /// Emits what one query tile adds to dK and dV of a block. `with_d_s` emits further uses of dS before dK.
 template <class WithGradient, class Scores = PlainScores>
 void emit_key_gradients(BlockBuilder& b, const KeyGradientLines& lines, const PairWork& work, bool masked,
@@ -116,6 +131,19 @@ void emit_key_gradients(BlockBuilder& b, const KeyGradientLines& lines, const Pa
 struct QueryGradientLines {
   LineId load_k, scores, mask, exp, load_v, d_p, subtract, d_s, d_q;
 };
+/// Returns the lines of a program's enumeration that end in `_again`: its blocks that own keys have those without it.
+template <class Line>
+constexpr QueryGradientLines query_gradient_lines() {
+  return {.load_k = Line::load_k_again,
+          .scores = Line::scores_again,
+          .mask = Line::mask_again,
+          .exp = Line::exp_again,
+          .load_v = Line::load_v_again,
+          .d_p = Line::d_p_again,
+          .subtract = Line::subtract_again,
+          .d_s = Line::d_s_again,
+          .d_q = Line::d_q};
+}
 /// Emits what one key tile adds to dQ of a block that owns queries.
 template <class Scores = PlainScores>
 void emit_query_gradients(BlockBuilder& b, const QueryGradientLines& lines, const PairWork& work, bool masked,

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "sim/core/mask.h"
 #include "sim/core/refuse.h"
 #include "sim/masks/score_change.h"

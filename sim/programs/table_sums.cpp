@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "sim/programs/table_tensors.h"
-#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

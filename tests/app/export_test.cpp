@@ -300,7 +300,7 @@ TEST_CASE("export: a lesson is one page with its questions before their answers,
   CHECK(page.find("name=\"answer-1\" value=\"flash2\"") < answered);
   CHECK(page.find("data-own=\"answer-1\"") != std::string::npos);
   CHECK(count(page, "<button type=\"button\" class=\"answer\">") == 5);
-  CHECK(count(page, "data-judge=\"{&quot;right&quot;:") == 5);
+  CHECK(count(page, "data-judge=\"{&quot;kind&quot;:") == 5);
   // Reasons are hidden until an answer is wrong.
   CHECK(count(page, "<div class=\"dim why\" hidden>") == 5);
   CHECK(page.find("&quot;wrong&quot;:[{&quot;near&quot;:4},{&quot;near&quot;:256},{}]") != std::string::npos);

@@ -2,8 +2,6 @@
 #include <benchmark/benchmark.h>
 
 #include <random>
-#include <string>
-#include <vector>
 
 #include "sim/engine/simulation.h"
 #include "sim/memory/tile_cache.h"

@@ -1,6 +1,5 @@
 // Fuzzes the reader of decks.
 #include <string>
-#include <string_view>
 
 #include "app/model/state/deck.h"
 #include "tests/fuzz/fuzz_target.h"

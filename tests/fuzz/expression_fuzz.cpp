@@ -1,7 +1,5 @@
 // Fuzzes the language of masks and score changes: parser, both evaluators, analysis, derivative, printer; and tables from .npy.
-#include <cmath>
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "sim/masks/cuda_source.h"

@@ -1,6 +1,4 @@
 // Fuzzes the reader of the window's state file.
-#include <string>
-#include <string_view>
 
 #include "app/model/state/state_file.h"
 #include "tests/fuzz/fuzz_target.h"

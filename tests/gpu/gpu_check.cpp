@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "kernels/kernel_traffic.h"
 #include "kernels/measure/check_kernel.h"
 #include "kernels/measure/counters.h"
 #include "kernels/measure/device_problem.h"
@@ -160,7 +159,7 @@ bool check_all(const Options& options) {
   bool all = true;
   for (const KernelInfo& kernel : kernel_table()) {
     if (!options.kernel.empty() && kernel.id != options.kernel) continue;
-    if (options.probed && kernel.plan_probed == nullptr) continue;
+    if (options.probed && !kernel.has_probe()) continue;
     if (const Status runs = runs_on_this_device(kernel); !runs) {
       fmt::print("{:16} skipped: {}\n", kernel.id, runs.error().sentence.text());
       continue;

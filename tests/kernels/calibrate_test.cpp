@@ -1,8 +1,6 @@
 // What becomes of measured values; and what is said without a GPU.
 #include "kernels/calibrate/calibrate.h"
 
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include <doctest/doctest.h>

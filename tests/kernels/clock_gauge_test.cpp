@@ -1,3 +1,4 @@
+// The SM clock from marks of cycle counters.
 #include "kernels/measure/clock_gauge.h"
 
 #include <doctest/doctest.h>

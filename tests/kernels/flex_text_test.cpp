@@ -2,7 +2,6 @@
 // for each text, so a run compiles some of them, drawn anew; TILESCOPE_EVERY_PRESET=1 compiles all.
 #include "kernels/flex/flex.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <random>

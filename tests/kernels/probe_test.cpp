@@ -257,6 +257,20 @@ TEST_CASE("probe: every row of every plane has one block, which has that row, in
   CHECK(kernels == 17);  // flash2, flash1, standard, the rungs to Hopper, and the backward kernels of flash1, flash2 and flex
 }
 
+TEST_CASE("probe: a kernel without one is refused, and the sentence names each kernel of its pass that has one") {
+  AttentionProblem problem = two_tiles();
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
+    problem.pass = pass;
+    std::string ids;
+    for (const KernelInfo& kernel : kernel_table())
+      if (kernel.pass == pass && kernel.plan_probed != nullptr) ids += (ids.empty() ? "" : ", ") + std::string(kernel.id);
+    const std::string_view without = pass == Pass::forward ? "flex" : "standard_backward";
+    const auto refused = run_probe(**find_kernel(without), problem, {}, {});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().sentence.text() == "kernel " + std::string(without) + " has no probe: use algorithm with one of " + ids);
+  }
+}
+
 TEST_CASE("probe: a block of flash1_backward has the rows of all query heads that share its keys, one head after the other") {
   AttentionProblem problem = backward_tiles(false);
   problem.batch = 2, problem.heads = 6, problem.kv_heads = 2, problem.seq_q = 100;

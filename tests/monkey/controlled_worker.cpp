@@ -10,7 +10,6 @@
 #include <map>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "app/model/background/failure.h"
 #include "app/model/background/slots.h"

@@ -2,7 +2,6 @@
 #include "tests/monkey/random_command.h"
 
 #include <array>
-#include <cmath>
 #include <memory>
 #include <string>
 #include <type_traits>

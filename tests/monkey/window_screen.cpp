@@ -1,7 +1,6 @@
 // The window's own frames, driven by the events that a keyboard and a mouse cause.
 #include <cfloat>
 #include <cstdio>
-#include <string>
 #include <utility>
 
 #include "app/platform/headless_context.h"

@@ -97,8 +97,8 @@ class RecipeAttention final : public TileProgram {
     launch.grid_z = problem.batch;
     launch.needs.registers_per_thread = 128;
     launch.needs.shared_bytes = shared_bytes(problem, tile);
-    launch.first_line = 1;
-    launch.last_line = static_cast<int>(std::size(listing));
+    launch.first_line = LineId(Line::load_q).number;
+    launch.last_line = LineId(Line::store).number;
     launches_.push_back(launch);
   }
 

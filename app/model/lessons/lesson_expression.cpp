@@ -9,7 +9,6 @@
 #include <optional>
 #include <unordered_map>
 
-#include <fmt/format.h>
 #include <muParser.h>
 
 #include "sim/core/refuse.h"

@@ -1,7 +1,6 @@
 // Finds the lessons among the assets.
 #include "app/model/lessons/lesson_list.h"
 
-#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <set>

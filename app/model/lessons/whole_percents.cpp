@@ -1,3 +1,4 @@
+// Rounds by the largest remainder.
 #include "app/model/lessons/whole_percents.h"
 
 #include <algorithm>

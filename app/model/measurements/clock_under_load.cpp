@@ -2,13 +2,14 @@
 #include "app/model/measurements/clock_under_load.h"
 
 #include <array>
-#include <utility>
 
 #include <fmt/format.h>
 
+#include "app/model/measurements/find_recorded.h"
 #include "app/model/requests/assets.h"
 #include "app/model/requests/own_tile.h"
 #include "kernels/kernel_table.h"
+#include "sim/analysis/format.h"
 #include "sim/core/refuse.h"
 #include "sim/programs/kernel_needs.h"
 
@@ -132,33 +133,21 @@ bool may_slow(const Recordings& recordings, const GpuSpec& gpu) {
   return !clock_is_users(gpu) && (!recordings.known.bundles.empty() || !recordings.runs.empty() || gpu.sm_clock_under_load_hz > 0);
 }
 
-PredictionErrors prediction_errors(const Recordings& recordings, const Simulation& run,
-                                   const std::optional<ClockUnderLoad>& clock) {
-  const PredictedRun asked = predicted(run);
-  PredictionErrors errors{time_errors_of(recordings.known, asked),
-                          {},
-                          byte_errors_of(recordings.known, asked, Link::hbm_read),
-                          byte_errors_of(recordings.known, asked, Link::hbm_write)};
-  if (errors.time && clock && clock->from == ClockUnderLoad::From::like_runs)
-    errors.clock = borrowed_clock_errors(recordings.runs, errors.time->kernel);
-  return errors;
-}
-
-std::optional<RunUnderLoad> run_at(const ClockUnderLoad& clock, const Recordings& recordings, const Simulation& simulation,
-                                   const Progress& progress) {
-  SimulationRequest request = simulation.request;
-  request.gpu.sm_clock_hz = clock.hz;
-  request.keeps_intervals = false;
-  auto made = simulate(request, progress);
-  if (!made) return std::nullopt;
-  PredictionErrors errors = prediction_errors(recordings, **made, clock);
-  return RunUnderLoad{std::move(*made), clock, find_case(recordings.known, simulation), std::move(errors),
-                      probe_time(recordings.known, simulation, progress)};
-}
-
-std::optional<RunUnderLoad> run_under_load(const Recordings& recordings, const Simulation& simulation, const Progress& progress) {
-  const auto clock = clock_under_load(recordings, simulation, progress);
-  return clock ? run_at(*clock, recordings, simulation, progress) : std::nullopt;
+Sentence clock_of_file_sentence(std::string_view source, const GpuSpec& gpu, const Recordings& recordings) {
+  if (!is_gpu_file(source)) return {};
+  if (!recordings.known.bundles.empty())
+    return phrase("This file has the numbers of {}, so its times have the clocks and the errors of recorded runs of {}.", gpu.id,
+                  gpu.id);
+  if (!recordings.runs.empty())
+    return phrase(
+        "This file is of an {} with other numbers. Recorded runs lend it their clocks; the errors of its times are unknown.",
+        gpu.id);
+  if (gpu.slows_under_load())
+    return phrase("No run is recorded on the GPU of this file, so its times are at {}, its sm.clock_under_load_hz.",
+                  format_clock(gpu.sm_clock_under_load_hz));
+  return phrase(
+      "No clock under load is known of the GPU of this file, so its times are at {}, the highest. Give it sm.clock_under_load_hz.",
+      format_clock(gpu.sm_clock_hz));
 }
 
 }  // namespace tilescope

@@ -4,16 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
-#include "app/model/measurements/borrowed_clock.h"
-#include "app/model/measurements/find_recorded.h"
-#include "app/model/measurements/measurements.h"
-#include "app/model/measurements/probe_time.h"
 #include "app/model/measurements/recordings.h"
-#include "app/model/measurements/time_errors.h"
+#include "sim/engine/simulation.h"
 
 namespace tilescope {
 
@@ -50,29 +46,8 @@ bool may_slow(const Recordings& recordings, const GpuSpec& gpu);
 Result<std::optional<ClockUnderLoad>> clock_before_simulating(const SimulationRequest& request, const Recordings& recordings,
                                                               const Progress& progress = {});
 
-/// How far predictions of one program on one GPU were off, against its recordings.
-struct PredictionErrors {
-  Result<FigureErrors> time = Error{};  // or why it is unknown
-  std::optional<ClockErrors> clock;     // what a borrowed clock adds; absent for a clock that is not borrowed
-  Result<FigureErrors> hbm_read = Error{}, hbm_write = Error{};  // of the bytes
-};
-/// Returns the errors of predictions like that of `run`, which is at the clock at which its time is shown, which is `clock` where
-/// it is one under load.
-PredictionErrors prediction_errors(const Recordings& recordings, const Simulation& run, const std::optional<ClockUnderLoad>& clock);
-
-/// A run at the clock under load. HBM and launches keep their times in seconds, so it takes a simulation of its own.
-struct RunUnderLoad {
-  std::shared_ptr<const Simulation> simulation;
-  ClockUnderLoad clock;
-  std::optional<FoundCase> recorded = {};  // the same run on real hardware
-  PredictionErrors errors = {};
-  std::optional<ProbeTime> probed = {};  // the same run as a probe recorded it
-};
-/// Simulates a run again at `clock`. Returns nullopt where that is refused or cancelled.
-std::optional<RunUnderLoad> run_at(const ClockUnderLoad& clock, const Recordings& recordings, const Simulation& simulation,
-                                   const Progress& progress = {});
-/// Simulates a run again at clock_under_load(). Returns nullopt where no clock is known, too.
-std::optional<RunUnderLoad> run_under_load(const Recordings& recordings, const Simulation& simulation,
-                                           const Progress& progress = {});
+/// Says which clock the times on a GPU from a file of one's own have, and how to give it another. Empty where `source`, which
+/// load_gpu() took, is no file.
+Sentence clock_of_file_sentence(std::string_view source, const GpuSpec& gpu, const Recordings& recordings);
 
 }  // namespace tilescope

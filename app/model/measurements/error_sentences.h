@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "app/model/measurements/ratio_errors.h"
 #include "app/model/measurements/time_errors.h"
 
 namespace tilescope {

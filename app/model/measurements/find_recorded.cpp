@@ -92,8 +92,8 @@ std::optional<FoundCase> find_case(const Measurements& measurements, const Simul
   return find_case(measurements, planned);
 }
 
-const MeasuredCase* find_case(const Measurements& measurements, const GpuSpec& gpu, std::string_view kernel,
-                              const AttentionProblem& problem) {
+const MeasuredCase* find_case_in_any_tile(const Measurements& measurements, const GpuSpec& gpu, std::string_view kernel,
+                                          const AttentionProblem& problem) {
   if (!unchanged(gpu)) return nullptr;
   const auto find = [&](std::string_view name) -> const MeasuredCase* {
     for (const auto& known : measurements.bundles) {
@@ -106,6 +106,16 @@ const MeasuredCase* find_case(const Measurements& measurements, const GpuSpec& g
   if (const MeasuredCase* const own = find(kernel)) return own;
   const auto row = find_program(kernel);
   return row ? find(chosen_by(**row, problem)) : nullptr;
+}
+
+double recorded_lookups(const Measurements& measurements, const SimulationRequest& request) {
+  SimulationRequest real = request;
+  if (!take_unchanged(real.gpu)) return 0;
+  const auto found = find_case(measurements, real);
+  if (!found) return 0;
+  const auto& counters = found->measured().counters;
+  const auto lookups = counters.find("l2_lookup_read_bytes");
+  return lookups == counters.end() ? 0 : lookups->second.median;
 }
 
 std::vector<std::shared_ptr<const KnownProbe>> find_probes(const Measurements& measurements, const Simulation& simulation) {

@@ -27,8 +27,11 @@ std::optional<FoundCase> find_case(const Measurements& measurements, const Simul
 
 /// Returns the first case of a kernel on a problem without a mask and a GPU, with any tile; nullptr where there is none. A
 /// kernel that launches another one, as flash3 does, has that one's case where it was not measured itself.
-const MeasuredCase* find_case(const Measurements& measurements, const GpuSpec& gpu, std::string_view kernel,
-                              const AttentionProblem& problem);
+const MeasuredCase* find_case_in_any_tile(const Measurements& measurements, const GpuSpec& gpu, std::string_view kernel,
+                                          const AttentionProblem& problem);
+
+/// Returns the bytes that the L2 looked up for the recorded run of a request on the GPU without its changes; 0: not recorded.
+double recorded_lookups(const Measurements& measurements, const SimulationRequest& request);
 
 /// Returns the probes of what was simulated, by the same rule; one a row that was followed.
 std::vector<std::shared_ptr<const KnownProbe>> find_probes(const Measurements& measurements, const Simulation& simulation);

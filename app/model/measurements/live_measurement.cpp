@@ -3,10 +3,7 @@
 
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "app/model/measurements/probe_inputs.h"
-#include "kernels/measure/bandwidth.h"
 #include "sim/core/refuse.h"
 
 namespace tilescope {
@@ -32,6 +29,7 @@ std::optional<ProbeResult> probe_live(const KernelInfo& kernel, const WhatToMeas
 
 LiveMeasurement measure_live(std::optional<MeasuringSession>& device, const WhatToMeasure& what, const Progress& progress) {
   LiveMeasurement out;
+  out.inputs = what.inputs;
   const SimulationRequest& request = what.request;
   const Result<const KernelInfo*> kernel = find_kernel(request.algorithm, request.key_order);
   if (!kernel) {

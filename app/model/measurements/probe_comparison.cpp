@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-
+#include "app/model/measurements/block_of_row.h"
 #include "sim/analysis/softmax_row.h"
 #include "sim/core/refuse.h"
 
@@ -22,10 +21,6 @@ double* target(const Operation& op, ProbedStep& step) {
   if (op.dst.is(Meaning::row_max) || op.dst.is(Meaning::row_max, TilePart::updated)) return &step.m;
   if (is_sum(op.dst)) return &step.l;
   return op.dst.is(Meaning::row_max, TilePart::factor) ? &step.alpha : nullptr;
-}
-
-bool has_row(const BlockOperations& block, std::int64_t plane, std::int64_t query) {
-  return block.domain.plane == plane && query >= block.domain.first && query < block.domain.end();
 }
 
 /// The first row of the tile that an operation works on, of the rows of its block: each warp group has a strip of its own.
@@ -156,18 +151,6 @@ Result<std::shared_ptr<const ProbeComparison>> compare_pairs(const TileProgram& 
 
 }  // namespace
 
-std::int64_t query_plane(const BlockOperations& block, int op) {
-  if (block.domain.axis == Axis::query || op < 0) return block.domain.plane;
-  const std::int32_t iteration = block.operations[static_cast<std::size_t>(op)].iteration;
-  const auto plane_in = [&](const Operation& other) -> std::optional<std::int64_t> {
-    const bool is_of_queries = other.tile.tensor && other.tile.tensor->planes == Planes::query && other.tile.rows > 0;
-    return other.iteration == iteration && is_of_queries ? std::optional<std::int64_t>(other.tile.plane) : std::nullopt;
-  };
-  for (const Operation& other : block.operations)
-    if (const auto plane = plane_in(other)) return *plane;
-  return block.domain.plane;
-}
-
 ProbedPair difference(const ComparedPair& pair) {
   const ProbedPair &kernel = pair.kernel, &machine = pair.machine;
   return {relative(kernel.s, machine.s, 1), relative(kernel.p, machine.p, 0), relative(kernel.d_p, machine.d_p, 1),
@@ -195,20 +178,6 @@ ProbedStep ProbeComparison::worst() const {
     most = {std::max(most.m, d.m), std::max(most.l, d.l), std::max(most.alpha, d.alpha)};
   }
   return most;
-}
-
-std::optional<std::int64_t> block_of_row(const TileProgram& program, int launch, std::int64_t plane, std::int64_t query) {
-  const std::int64_t blocks = program.launches()[static_cast<std::size_t>(launch)].blocks();
-  const std::int64_t a_plane = std::max<std::int64_t>(1, blocks / program.problem().query_planes());
-  BlockOperations operations;
-  // Blocks of a plane stand together; where they do not, all are looked at.
-  for (const auto& [from, to] :
-       {std::pair{plane * a_plane, (plane + 1) * a_plane}, std::pair<std::int64_t, std::int64_t>{0, blocks}})
-    for (std::int64_t block = from; block < std::min(to, blocks); ++block) {
-      program.emit_block(launch, block, operations);
-      if (has_row(operations, plane, query)) return block;
-    }
-  return std::nullopt;
 }
 
 Result<std::shared_ptr<const ProbeComparison>> compare_probe(const TileProgram& program, std::shared_ptr<const KnownProbe> known,

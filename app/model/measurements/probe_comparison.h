@@ -36,16 +36,10 @@ struct ProbeComparison {
   ProbedPair worst_pair() const;
 };
 
-/// Returns the plane of the queries that an operation works on.
-std::int64_t query_plane(const BlockOperations& block, int op);
-
 /// Returns |kernel − machine| / |machine|; of the maximum, relative to at least 1.
 ProbedStep difference(const ComparedStep& step);
 /// Returns the same of a key. S and dP are relative to at least 1, since they may pass 0, and dS = P (dP - D) to at least P.
 ProbedPair difference(const ComparedPair& pair);
-
-/// Returns the block of a launch that has a row of a plane; nullopt where none has.
-std::optional<std::int64_t> block_of_row(const TileProgram& program, int launch, std::int64_t plane, std::int64_t query);
 
 /// Runs the block of the probe's row on the tile machine, on the numbers that the kernel read; of a backward kernel, all blocks
 /// that own keys of the row's key head. Errors  no block has the row; other steps than the kernel's; of a backward kernel, more

@@ -1,7 +1,6 @@
 // Recordings: what is recorded of one GPU, ready to be asked for many runs.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "app/model/measurements/borrowed_clock.h"
@@ -18,12 +17,5 @@ struct Recordings {
 Recordings recordings_of(const Measurements& known, const GpuSpec& gpu);
 /// Loads the same from assets/measured/, apart from samples.
 Recordings load_recordings(const GpuSpec& gpu);
-
-/// Says which clock the times on a GPU from a file of one's own have, and how to give it another. Empty where `source`, which
-/// load_gpu() took, is no file.
-Sentence clock_of_file_sentence(std::string_view source, const GpuSpec& gpu, const Recordings& recordings);
-
-/// Returns the bytes that the L2 looked up for the recorded run of a request on the GPU without its changes; 0: not recorded.
-double recorded_lookups(const Recordings& recordings, const SimulationRequest& request);
 
 }  // namespace tilescope

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
-#include <utility>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "app/model/measurements/compiled_kernel.h"
+#include "app/model/measurements/judged_runs.h"
 #include "app/model/requests/assets.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/l2_busy.h"
@@ -16,32 +20,6 @@
 namespace tilescope {
 
 namespace {
-
-/// A recorded run of a kernel that the model was compared with.
-struct JudgedRun {
-  const MeasuredCase* measured = nullptr;
-  double ns = 0;                           // predicted, at the clock of the recording
-  double error = 0;                        // relative, of that time
-  bool held_out = false;                   // of the list judge
-  const CaseValidation* result = nullptr;  // null where the tables lack a case of its bundle
-  bool is_short() const { return ns < short_run_ns; }
-};
-
-/// Returns the recorded runs of a kernel on a GPU that have an error in the tables.
-std::vector<JudgedRun> judged_runs(const Measurements& known, std::string_view gpu, std::string_view kernel) {
-  std::vector<JudgedRun> runs;
-  for (const auto& bundle : known.bundles) {
-    if (bundle->bundle.gpu != gpu) continue;
-    for (std::size_t i = 0; i < bundle->time_errors.size(); ++i) {
-      const MeasuredCase& measured = bundle->bundle.cases[i];
-      const double error = bundle->time_errors[i];
-      if (measured.kernel != kernel || !std::isfinite(error)) continue;
-      runs.push_back({&measured, measured.time_cold_ns.median * (1 + error), error, measured.list == "judge",
-                      i < bundle->results.size() ? &bundle->results[i] : nullptr});
-    }
-  }
-  return runs;
-}
 
 /// Whether a run is like one of these: as short or as long, with as few or as many queries and keys.
 Status check_range(std::span<const JudgedRun> runs, const PredictedRun& run, std::string_view kernel) {
@@ -67,13 +45,6 @@ Status check_range(std::span<const JudgedRun> runs, const PredictedRun& run, std
     return refuse("runs of {} are recorded on {} with {} to {} keys only", kernel, gpu, format_count(keys[0]),
                   format_count(keys[1]));
   return Done{};
-}
-
-/// Returns the names of the runs' problems, by which two runs of one problem are known.
-std::vector<std::string> problem_names(std::span<const JudgedRun> runs) {
-  std::vector<std::string> names;
-  for (const JudgedRun& run : runs) names.push_back(short_text(*run.measured));
-  return names;
 }
 
 /// The recorded runs that are like a predicted one: as short, or as long.
@@ -161,41 +132,6 @@ Result<FigureErrors> byte_errors_of(const Measurements& known, const PredictedRu
   });
   if (errors.runs == 0) return refuse("no counter of it was recorded");
   return errors;
-}
-
-Result<RatioErrors> ratio_errors_of(const Measurements& known, const PredictedRun& a, const PredictedRun& b) {
-  if (!unchanged(a.request.gpu) || !unchanged(b.request.gpu)) return refuse("nothing is recorded on a GPU with changed values");
-  const auto of_a = time_errors_of(known, a), of_b = time_errors_of(known, b);
-  if (!of_a) return of_a.error();
-  if (!of_b) return of_b.error();
-  const bool one_program = of_a->kernel == of_b->kernel && a.request.gpu.id == b.request.gpu.id;
-  if (one_program && (of_a->other_tile || of_b->other_tile || a.request.problem == b.request.problem))
-    return refuse(
-        "no bundle of recorded runs has two tiles or orders of one program (docs/ladder.md has a few that were measured)");
-  const std::vector<JudgedRun> first = judged_runs(known, a.request.gpu.id, of_a->kernel),
-                               second = judged_runs(known, b.request.gpu.id, of_b->kernel);
-  const std::vector<std::string> first_names = problem_names(first), second_names = problem_names(second);
-  for (const bool held_out : {true, false}) {
-    RatioErrors errors;
-    errors.held_out = held_out;
-    for (std::size_t i = 0; i < first.size(); ++i)
-      for (std::size_t j = 0; j < second.size(); ++j) {
-        const JudgedRun &one = first[i], &other = second[j];
-        if (one.is_short() != of_a->is_short || other.is_short() != of_b->is_short) continue;
-        if (held_out && !(one.held_out && other.held_out)) continue;
-        // Of one program each pair counts once; a short run and a long one are a pair in one order alone.
-        if (one_program && of_a->is_short == of_b->is_short && j <= i) continue;
-        if ((first_names[i] == second_names[j]) == one_program) continue;
-        const double error = std::abs((1 + one.error) / (1 + other.error) - 1);
-        ++errors.pairs;
-        errors.mean += error;
-        errors.worst = std::max(errors.worst, error);
-      }
-    if (errors.pairs == 0) continue;
-    errors.mean /= errors.pairs;
-    return errors;
-  }
-  return refuse("no two such runs are recorded");
 }
 
 }  // namespace tilescope

@@ -3,10 +3,7 @@
 //   validation_tables.h ──► KnownBundle::time_errors, by case ── time_errors_of() ──► FigureErrors ──► error_sentences.h
 #pragma once
 
-#include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "app/model/measurements/measurements.h"
 #include "sim/analysis/outcome.h"
@@ -22,9 +19,6 @@ struct PredictedRun {
 };
 PredictedRun predicted(const Simulation& simulation);
 PredictedRun predicted(const SimulationRequest& request, const Outcome& outcome);
-
-/// Below it the start of a launch and of its blocks is much of the time, and predictions are worse (docs/model-limits.md, row 11).
-inline constexpr double short_run_ns = 20e3;
 
 /// The errors of a predicted figure over recorded runs, each at the clock of its recording.
 struct FigureErrors {
@@ -47,16 +41,5 @@ Result<FigureErrors> time_errors_of(const Measurements& known, const PredictedRu
 /// Returns the errors of the bytes of a link between HBM and L2, over those of the same runs that have its counter.
 /// Errors  those of time_errors_of(); none of the runs has the counter
 Result<FigureErrors> byte_errors_of(const Measurements& known, const PredictedRun& run, Link link);
-
-/// How far predicted ratios of two times were off, over pairs of recorded runs.
-struct RatioErrors {
-  int pairs = 0;
-  bool held_out = false;       // the model had seen neither run of any pair
-  double mean = 0, worst = 0;  // of the absolute relative error of the ratio
-};
-/// Returns the errors of a ratio of the time of `a` to that of `b`: pairs of recorded runs of both programs on one problem or, of
-/// one program on one GPU, pairs on two problems. Runs are chosen as time_errors_of() does, the short ones for a short run.
-/// Errors   those of time_errors_of(); two tiles of one program, a GPU with changed values: no recording has them; no such pair
-Result<RatioErrors> ratio_errors_of(const Measurements& known, const PredictedRun& a, const PredictedRun& b);
 
 }  // namespace tilescope

@@ -1,9 +1,6 @@
 // Collects shapes and block maps, launch by launch.
 #include "app/model/run_data/stage_facts.h"
 
-#include <algorithm>
-#include <array>
-
 #include "sim/analysis/link_bins.h"
 
 namespace tilescope {

@@ -2,7 +2,6 @@
 #include "app/model/run_data/step_index.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "app/model/run_data/program_shape.h"
 #include "sim/programs/tensor_layout.h"

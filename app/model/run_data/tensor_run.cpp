@@ -7,8 +7,6 @@
 #include <limits>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "kernels/measure/run_kernel.h"
 #include "sim/core/element.h"
 #include "sim/core/mask.h"

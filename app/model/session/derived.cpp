@@ -8,7 +8,6 @@
 #include "app/model/run_data/stage_facts.h"
 #include "app/model/run_data/tile_accesses.h"
 #include "app/model/session/sm_findings.h"
-#include "sim/numerics/inputs.h"
 
 namespace tilescope {
 

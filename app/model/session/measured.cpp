@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "app/model/measurements/block_of_row.h"
 #include "app/model/measurements/imported_counters.h"
 #include "app/model/measurements/live_measurement.h"
 #include "app/model/measurements/validation_run.h"
@@ -276,7 +277,6 @@ void Measured::measure() {
   from_.worker.submit(Queue::background, slots::measure, WorkKind::measurement,
                       [this, what, shelf = shelf_](const Progress& progress) -> Worker::Deliver {
                         LiveMeasurement live = measure_live(shelf->device, what, progress);
-                        live.inputs = what.inputs;
                         const bool counted = live.measured && live.measured->refused.empty();
                         {
                           const std::lock_guard lock(shelf->mutex);

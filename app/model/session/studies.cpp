@@ -281,7 +281,7 @@ void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
   take_own_tile(asked);
   asked.key_order = KeyOrder::ascending;
   const auto measured_clock = [&](std::string_view algorithm) {
-    const MeasuredCase* const measured = find_case(known, asked.gpu, algorithm, asked.problem);
+    const MeasuredCase* const measured = find_case_in_any_tile(known, asked.gpu, algorithm, asked.problem);
     return measured != nullptr ? measured->sm_clock_hz : 0;
   };
   const auto make = [&] {

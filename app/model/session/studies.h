@@ -17,6 +17,7 @@
 #include "app/model/background/worker.h"
 #include "app/model/measurements/common_clock.h"
 #include "app/model/measurements/measurements.h"
+#include "app/model/measurements/run_under_load.h"
 #include "app/model/measurements/runs_at_clock.h"
 #include "app/model/run_data/exactness.h"
 #include "app/model/session/run_sweep.h"

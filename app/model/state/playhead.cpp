@@ -1,8 +1,6 @@
 // The easing of the playhead.
 #include "app/model/state/playhead.h"
 
-#include <algorithm>
-
 namespace tilescope {
 
 namespace {

@@ -2,7 +2,6 @@
 #include "app/model/state/state_file.h"
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <sstream>

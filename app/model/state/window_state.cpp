@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "app/model/requests/mask_tables.h"
 #include "app/model/state/link_values.h"
 #include "app/model/state/panel_ids.h"
 #include "app/model/state/playhead.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/model/measurements/error_sentences.h"
+#include "app/model/measurements/ratio_errors.h"
 #include "app/model/run_data/comparison_text.h"
 #include "app/ui/language.h"
 #include "app/ui/say.h"

@@ -18,6 +18,7 @@
 
 #include "app/model/measurements/error_sentences.h"
 #include "app/model/measurements/find_recorded.h"
+#include "app/model/measurements/ratio_errors.h"
 #include "app/model/measurements/time_errors.h"
 #include "app/model/requests/own_tile.h"
 #include "app/ui/panel_state.h"
@@ -89,7 +90,7 @@ std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
       if (view.measured.known != nullptr) {
         const SimulationRequest request = request_of(study, rung);
         row.errors = time_errors_of(*view.measured.known, predicted(request, *rung.outcome));
-        row.found = find_case(*view.measured.known, study.of.gpu, rung.algorithm, study.of.problem);
+        row.found = find_case_in_any_tile(*view.measured.known, study.of.gpu, rung.algorithm, study.of.problem);
       }
       if (row.found != nullptr) row.measured = per_cycle(flops, row.found->cycles.median);
     }

@@ -1,11 +1,9 @@
-// Figures of lessons with their units: as text, and read from what a person types.
+// Figures of lessons with their units, as text.
 #include "app/views/lesson/figure_words.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <span>
 
 #include <fmt/format.h>
 
@@ -18,45 +16,6 @@
 namespace tilescope {
 
 namespace {
-
-struct Suffix {
-  std::string_view name;
-  double factor;
-};
-
-constexpr std::array byte_suffixes = {
-    Suffix{"b", 1},        Suffix{"byte", 1},        Suffix{"bytes", 1},         Suffix{"kb", 1e3}, Suffix{"mb", 1e6},
-    Suffix{"gb", 1e9},     Suffix{"tb", 1e12},       Suffix{"k", 1e3},           Suffix{"m", 1e6},  Suffix{"g", 1e9},
-    Suffix{"kib", 1024.0}, Suffix{"mib", 1048576.0}, Suffix{"gib", 1073741824.0}};
-constexpr std::array rate_suffixes = {Suffix{"gb/s", 1e9}, Suffix{"mb/s", 1e6}, Suffix{"tb/s", 1e12}, Suffix{"b/s", 1}};
-constexpr std::array time_suffixes = {Suffix{"ns", 1e-3}, Suffix{"us", 1},   Suffix{"µs", 1},
-                                      Suffix{"μs", 1},    Suffix{"ms", 1e3}, Suffix{"s", 1e6}};
-constexpr std::array times_suffixes = {Suffix{"×", 1}, Suffix{"x", 1}, Suffix{"times", 1}};
-constexpr std::array count_suffixes = {Suffix{"k", 1e3},  Suffix{"m", 1e6},    Suffix{"g", 1e9},
-                                       Suffix{"t", 1e12}, Suffix{"cycles", 1}, Suffix{"flop", 1}};
-constexpr std::array percent_suffixes = {Suffix{"%", 0.01}, Suffix{"percent", 0.01}};
-
-std::span<const Suffix> suffixes_of(FigureUnit unit) {
-  switch (unit) {
-    case FigureUnit::bytes:
-    case FigureUnit::exact_bytes:
-    case FigureUnit::capacity:
-      return byte_suffixes;
-    case FigureUnit::bandwidth:
-      return rate_suffixes;
-    case FigureUnit::us:
-      return time_suffixes;
-    case FigureUnit::times:
-      return times_suffixes;
-    case FigureUnit::percent:
-      return percent_suffixes;
-    case FigureUnit::number:
-    case FigureUnit::cycles:
-    case FigureUnit::flops:
-      break;
-  }
-  return count_suffixes;
-}
 
 Bytes whole(double bytes) {
   return Bytes(static_cast<std::int64_t>(std::llround(std::clamp(bytes, -9e18, 9e18))));
@@ -214,12 +173,6 @@ bool is_capacity(std::string_view key) {
   return key == "sm.shared_bytes_per_block" || key == "l2.capacity_bytes";
 }
 
-std::vector<std::pair<std::string_view, double>> unit_suffixes(FigureUnit unit) {
-  std::vector<std::pair<std::string_view, double>> out;
-  for (const Suffix& suffix : suffixes_of(unit)) out.emplace_back(suffix.name, suffix.factor);
-  return out;
-}
-
 const char* unit_label(FigureUnit unit) {
   switch (unit) {
     case FigureUnit::bytes:
@@ -245,23 +198,6 @@ const char* unit_label(FigureUnit unit) {
 }
 
 namespace {
-
-/// Returns a number without what groups its digits, "65,536" or "65 536", and with a point where a comma stands before decimals.
-std::string without_groups(std::string_view typed) {
-  constexpr std::string_view thin_space = "\u2009";
-  std::string text(typed);
-  for (std::size_t at = text.find(thin_space); at != std::string::npos; at = text.find(thin_space))
-    text.replace(at, thin_space.size(), " ");
-  const auto digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool between = (text[i] == ',' || text[i] == ' ') && i > 0 && digit(i - 1) && digit(i + 1);
-    const bool group = between && digit(i + 2) && digit(i + 3) && !digit(i + 4);
-    if (group) continue;
-    out += between && text[i] == ',' ? '.' : text[i];
-  }
-  return out;
-}
 
 /// "37.5 percentage points", or "19.8 %" of a real value that is no share.
 std::string difference_words(double difference, double real, FigureUnit unit) {
@@ -289,31 +225,6 @@ std::string verdict_words(double own, double real, bool right, FigureUnit unit, 
     return (own > real ? say(tr("{}× too high."), format_times(own / real)) : say(tr("{}× too low."), format_times(real / own))) +
            accepted;
   return (own > real ? say(tr("{} too high."), off) : say(tr("{} too low."), off)) + accepted;
-}
-
-std::optional<double> typed_quantity(std::string_view typed, FigureUnit unit) {
-  const std::string cleaned = without_groups(typed);
-  std::string_view text = cleaned;
-  while (text.starts_with(' ') || text.starts_with('+')) text.remove_prefix(1);
-  const char* const last = text.data() + text.size();
-  double value = 0;
-  auto [end, code] = std::from_chars(text.data(), last, value);
-  if (code != std::errc() || !std::isfinite(value)) return std::nullopt;
-  if (end != last && *end == '/') {  // a fraction, as in 1/4
-    double divisor = 0;
-    const auto [after, error] = std::from_chars(end + 1, last, divisor);
-    if (error != std::errc() || !std::isfinite(divisor) || divisor == 0) return std::nullopt;
-    value /= divisor;
-    end = after;
-  }
-  std::string rest;
-  for (const char* at = end; at != last; ++at)
-    if (*at != ' ') rest += *at >= 'A' && *at <= 'Z' ? static_cast<char>(*at - 'A' + 'a') : *at;
-  // A share without its sign, 0.45 or 1/2, is no percentage: those of questions are whole percents.
-  if (rest.empty()) return unit == FigureUnit::percent && std::abs(value) >= 1 ? value / 100 : value;
-  for (const Suffix& suffix : suffixes_of(unit))
-    if (suffix.name == rest) return value * suffix.factor;
-  return std::nullopt;
 }
 
 }  // namespace tilescope

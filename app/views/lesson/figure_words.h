@@ -1,11 +1,8 @@
-// Figures of lessons in words, and numbers that a person types back.
+// Figures of lessons in words.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "app/model/lessons/lesson_task.h"
 #include "app/model/lessons/page_figures.h"
@@ -37,11 +34,6 @@ std::string verdict_words(double own, double real, bool right, FigureUnit unit, 
 /// The name of a unit beside a field: "bytes", "%".
 const char* unit_label(FigureUnit unit);
 
-/// Reads what a person typed, in the unit's own terms or with one of its names: "3.5", "1/4", "3.5 MB", "45 %", "1.2 ms".
-std::optional<double> typed_quantity(std::string_view typed, FigureUnit unit);
-
-/// Returns the endings that a typed quantity may have, in small letters, with their factors: "kb", 1000.
-std::vector<std::pair<std::string_view, double>> unit_suffixes(FigureUnit unit);
 /// Returns what the key of a link is called in a sentence: "N" for seq.
 std::string key_words(std::string_view key);
 /// Whether the values of the key are amounts of memory.

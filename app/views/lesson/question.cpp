@@ -15,6 +15,7 @@
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_expression.h"
+#include "app/model/lessons/typed_quantity.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/keys.h"

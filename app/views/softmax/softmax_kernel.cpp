@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "app/model/measurements/block_of_row.h"
 #include "app/model/measurements/probe_comparison.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"

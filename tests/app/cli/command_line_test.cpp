@@ -1,7 +1,6 @@
 // What each flag means, and what is said about command lines that mean nothing.
 #include "app/cli/command_line.h"
 
-#include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>

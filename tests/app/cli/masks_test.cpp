@@ -6,10 +6,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "app/cli/request.h"
 #include "sim/analysis/format.h"
-#include "sim/masks/expression_mask.h"
-#include "sim/masks/score_change.h"
 #include "tests/app/cli/run_program.h"
 #include "tests/app/temporary_folder.h"
 

@@ -46,7 +46,7 @@ TEST_CASE("run and next limit: the next limit is that of simulating one after th
 }
 
 TEST_CASE("run and next limit: it says what it simulates, and stops where it is told to") {
-  const SimulationRequest request = request_of("flash2", "h200", 16, 2048);  // long enough to be asked
+  const SimulationRequest request = request_of("flash2", "h200", 32, 8192);  // each of its simulations takes long enough to report
   std::vector<std::string> shown;
   const Watch watch{[&](std::string_view what, double) {
                       if (shown.empty() || shown.back() != what) shown.emplace_back(what);

@@ -10,7 +10,6 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/output.h"
-#include "app/cli/report.h"
 #include "app/cli/request.h"
 #include "app/model/requests/assets.h"
 #include "app/platform/files.h"

@@ -9,7 +9,6 @@
 
 #include <doctest/doctest.h>
 
-#include "app/platform/asset_files.h"
 #include "app/ui/language.h"
 #include "app/views/keys.h"
 #include "app/views/panel_table.h"

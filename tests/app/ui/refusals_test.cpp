@@ -1,9 +1,6 @@
 // What the window refuses in Korean: no English word is left apart from names and from terms that Korean engineers leave.
-#include <algorithm>
 #include <cctype>
-#include <functional>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>

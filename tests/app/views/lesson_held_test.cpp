@@ -9,6 +9,7 @@
 #include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_list.h"
 #include "app/model/lessons/page_figures.h"
+#include "app/model/lessons/typed_quantity.h"
 #include "app/model/measurements/measurements.h"
 #include "app/model/state/deck.h"
 #include "app/ui/language.h"
@@ -80,20 +81,6 @@ TEST_CASE("lesson: Korean reads a ratio with its own word") {
   CHECK(figure_words(8, FigureUnit::times) == "8.0배");
   CHECK(std::string(unit_label(FigureUnit::times)) == "배");
   use_language(nullptr);
-}
-
-TEST_CASE("lesson: a number may be typed as a fraction, and with its unit") {
-  CHECK(typed_quantity("1/4", FigureUnit::number) == 0.25);
-  CHECK(typed_quantity("+3 / 2", FigureUnit::number) == std::nullopt);
-  CHECK(typed_quantity("3/2 kB", FigureUnit::bytes) == 1500);
-  CHECK(typed_quantity("45 %", FigureUnit::percent) == doctest::Approx(0.45));
-  CHECK(typed_quantity("45 percent", FigureUnit::percent) == doctest::Approx(0.45));
-  for (const char* share : {"0.5", "1/2", "0,5", "50", "50 %"})
-    CHECK_MESSAGE(typed_quantity(share, FigureUnit::percent) == doctest::Approx(0.5), share);
-  for (const char* count : {"65,536", "65 536", "65\u2009536", "65536"})
-    CHECK_MESSAGE(typed_quantity(count, FigureUnit::number) == 65536, count);
-  CHECK(typed_quantity("4 times", FigureUnit::times) == 4);
-  for (const char* wrong : {"1/", "1/0", "/4", "1/x", "1/4/2", "one"}) CHECK_FALSE(typed_quantity(wrong, FigureUnit::number));
 }
 
 TEST_CASE("lesson: the traffic panel has no figure of the whole run until the question is answered") {

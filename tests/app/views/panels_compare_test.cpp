@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <imgui_internal.h>
 
+#include "app/model/measurements/ratio_errors.h"
 #include "app/model/measurements/time_errors.h"
 #include "app/model/requests/assets.h"
 #include "app/model/state/window_state.h"

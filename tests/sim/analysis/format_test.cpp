@@ -1,6 +1,5 @@
 // How quantities are written: the exact texts.
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include <cmath>
 #include <limits>

@@ -1,6 +1,5 @@
 // Access counts: figures worked by hand, the closed forms of the programs, and what the constants and bounds promise.
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include <random>
 

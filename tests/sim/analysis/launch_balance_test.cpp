@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/programs/programs.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {

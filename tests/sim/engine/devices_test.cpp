@@ -2,10 +2,8 @@
 #include "sim/engine/devices.h"
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <map>
-#include <sstream>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,4 @@
 // Groups of warps that meet through tokens: a producer and two consumers that take turns, and programs that can never go on.
-#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>

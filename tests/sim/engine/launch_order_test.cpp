@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
-#include <vector>
 
 #include <doctest/doctest.h>
 

@@ -376,8 +376,8 @@ TEST_CASE("costs: a load in rounds waits for HBM in each, or for the L2 where it
   }
 }
 
-TEST_CASE("costs: of two blocks of flash2 on an SM of an H200 the older ends first, about as much as was seen there") {
-  for (const std::int64_t head_dim : {64, 128}) {
+TEST_CASE("costs: the older of two blocks of flash2 on an SM ends first: at d 64 as measured on an H200, at d 128 by less") {
+  const auto stay_of_older = [](std::int64_t head_dim) {  // over that of the younger
     SimulationRequest request;
     request.algorithm = "flash2";
     request.gpu = h200_gpu();
@@ -391,10 +391,15 @@ TEST_CASE("costs: of two blocks of flash2 on an SM of an H200 the older ends fir
     for (const BlockRun& block : (*run)->trace->runs())
       if (block.sm == 0) stays.push_back(block.end - block.start);
     REQUIRE(stays.size() == 2);
-    // kernels/lab/measured/h200-drift-2026-11-22.txt: 0.76 at d 128, 0.82 at d 64.
-    CHECK(stays[0] / stays[1] > 0.65);
-    CHECK(stays[0] / stays[1] < 0.85);
-  }
+    return stays[0] / stays[1];
+  };
+  // kernels/lab/measured/h200-drift-2026-11-22.txt, the first two blocks of an SM with N = 16384 at d 64 and N = 65536 at d 128.
+  constexpr double measured_64 = 574556.0 / 701338, measured_128 = 3660834.0 / 4841644;
+  const double of_64 = stay_of_older(64), of_128 = stay_of_older(128);
+  CHECK(of_64 == doctest::Approx(measured_64).epsilon(0.01));
+  // The drift of the model does not depend on the head dimension (docs/model-limits.md, entry 24).
+  CHECK(of_128 == doctest::Approx(of_64).epsilon(0.01));
+  CHECK(of_128 > measured_128);
 }
 
 TEST_CASE("costs: warps of another block share the schedulers") {

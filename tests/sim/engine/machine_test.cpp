@@ -185,7 +185,7 @@ class SmRules {
     double taken = 0;
     for (const Place& other : places_)
       if (&other != &place && other.compute_end > start) taken += other.rate;
-    return std::max(0.0, timing.issued * std::min(1.0, taken) - timing.spare);
+    return std::max(0.0, timing.issued * std::min(1.0, taken) - timing.slack);
   }
   void note_rate(Place& place, const OpTiming& timing, double duration) const {
     if (crowded_ && timing.issued > 0) place.rate = timing.issued * (needs_.threads / 32.0 / gpu_.sm_sub_partitions) / duration;

@@ -8,7 +8,6 @@
 
 #include "sim/engine/machine.h"
 #include "sim/engine/run_program.h"
-#include "sim/programs/programs.h"
 #include "sim/programs/tensor_layout.h"
 #include "tests/rounds.h"
 #include "tests/sim/test_gpus.h"

@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -180,11 +179,11 @@ void check_class(const OpClass& c, const Cost& cost, ProductInstruction instruct
     const double instructions = std::max(1.0, issued), work = std::max(pipe, cost.port_cycles());
     CHECK(t.shown == near(work));
     CHECK(t.duration == near(cost.waits() ? instructions * gpu.sm_wgmma_issue_cycles : 0));
-    CHECK(t.spare == near(work / instructions * gpu.sm_wgmma_queue));
+    CHECK(t.slack == near(work / instructions * gpu.sm_wgmma_queue));
   } else {
     CHECK(t.shown == near(pipe));
     CHECK(t.duration == near(adds_tile ? gpu.sm_box_issue_cycles : loads_boxes ? boxes_of(op) * gpu.sm_box_issue_cycles : alone));
-    CHECK(t.spare == near(cost.issue() - issued * cost.instruction()).scale(1 + cost.issue()));
+    CHECK(t.slack == near(cost.issue() - issued * cost.instruction()).scale(1 + cost.issue()));
   }
   if (loads_boxes)
     CHECK(c.busy_cycles == near(static_cast<double>(op.bytes) /

@@ -1,5 +1,4 @@
 // MaskChoice: texts become masks for whatever sizes a problem has, and a fault names the text it is in.
-#include <string>
 
 #include <doctest/doctest.h>
 

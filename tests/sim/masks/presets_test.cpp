@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include "sim/masks/block_mask.h"
 #include "sim/masks/expression_mask.h"

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <functional>
 #include <random>
 #include <string_view>
 #include <vector>

@@ -1,6 +1,5 @@
 // Histories: the same bits in any order, checkpoints or not; what earlier launches wrote; cancelling; wrong requests.
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>

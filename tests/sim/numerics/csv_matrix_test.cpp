@@ -1,6 +1,5 @@
 // The CSV reader: what it takes, and the sentence it gives for what it does not.
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include <random>
 #include <string>

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "sim/core/element.h"
 #include "sim/numerics/inputs.h"

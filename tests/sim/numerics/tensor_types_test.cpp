@@ -1,8 +1,6 @@
 // A tensor with a type of its own is rounded to it, whatever the type of the problem is.
 #include <doctest/doctest.h>
 
-#include <memory>
-
 #include "sim/core/element.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/attention_tensors.h"

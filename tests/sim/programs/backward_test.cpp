@@ -1,5 +1,4 @@
 // Backward programs: which one a pass means, closed forms worked out by hand, memory, and both passes as one program.
-#include <cmath>
 #include <set>
 #include <span>
 #include <string>

@@ -2,7 +2,6 @@
 #include "sim/programs/kernel_needs.h"
 
 #include <string>
-#include <vector>
 
 #include <map>
 

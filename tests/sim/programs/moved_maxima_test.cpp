@@ -1,14 +1,12 @@
 // How often the maximum of a warp's rows grows where a score expression changes with the key.
 #include "sim/programs/moved_maxima.h"
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "sim/masks/mask_choice.h"
-#include "sim/masks/score_change.h"
 #include "sim/programs/online_softmax.h"
 
 namespace tilescope {

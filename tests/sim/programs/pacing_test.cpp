@@ -1,8 +1,6 @@
 // When the loads of backward programs begin: once their buffers are free, and not before the kernel asks for them.
 #include <algorithm>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 

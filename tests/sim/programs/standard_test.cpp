@@ -2,7 +2,6 @@
 // mask.
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <string>
 
 #include <doctest/doctest.h>

@@ -7,7 +7,6 @@
 #include <new>
 #include <numeric>
 #include <stdexcept>
-#include <string>
 #include <thread>
 #include <vector>
 

@@ -12,7 +12,6 @@
 #include "app/model/lessons/lesson_task.h"
 #include "app/model/lessons/page_figures.h"
 #include "app/model/requests/assets.h"
-#include "app/model/run_data/exactness.h"
 #include "sim/analysis/roofline.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
 

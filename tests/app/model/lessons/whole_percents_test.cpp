@@ -1,3 +1,4 @@
+// Percentages of a class: they sum to 100.
 #include "app/model/lessons/whole_percents.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// Which recording is of what was simulated. Every number is synthetic.
+// Which recording is of what was simulated.
 #include "app/model/measurements/find_recorded.h"
 
 #include <filesystem>
@@ -7,7 +7,9 @@
 
 #include <doctest/doctest.h>
 
+#include "app/model/measurements/recordings.h"
 #include "kernels/measure/probe_json.h"
+#include "tests/app/model/measurements/recorded_problems.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/environment_variable.h"
 #include "tests/sim/test_gpus.h"
@@ -86,4 +88,43 @@ TEST_CASE("find recorded: probes lie next to the bundles and match by the same r
   CHECK_FALSE(found());
   folder.file("measured/h200-probe-synthetic.json", "{\"schema\": \"tilescope.probe/2\"}");
   CHECK(load_measurements().problem.text().find("h200-probe-synthetic.json") != std::string::npos);
+}
+
+TEST_CASE("find recorded: a recorded case is found before anything is simulated") {
+  const auto run = simulated("flash3", "h100", recorded_flash3);
+  const Recordings recordings = load_recordings(run->request.gpu);
+  SimulationRequest asked = run->request;
+  asked.tile.reset();
+  asked.blocks_per_sm.reset();
+  const auto before = find_case(recordings.known, asked), after = find_case(recordings.known, *run);
+  REQUIRE(before);
+  REQUIRE(after);
+  CHECK(&before->measured() == &after->measured());
+  asked.problem.heads = asked.problem.kv_heads = 3;
+  CHECK_FALSE(find_case(recordings.known, asked));
+  asked.problem.head_dim = 0;
+  CHECK_FALSE(find_case(recordings.known, asked));
+}
+
+TEST_CASE("find recorded: what is recorded of a rung is recorded of flash3 where it chooses that rung") {
+  const auto rung = simulated("hopper_causal", "h100", recorded_rung);
+  const auto flash3 = simulated("flash3", "h100", recorded_rung);
+  REQUIRE(chosen_by(*flash3->info, flash3->request.problem) == "hopper_causal");
+  const Recordings recordings = load_recordings(rung->request.gpu);
+  const auto of_rung = find_case(recordings.known, *rung), of_flash3 = find_case(recordings.known, *flash3);
+  REQUIRE(of_rung);
+  REQUIRE(of_flash3);
+  CHECK(of_rung->measured() == of_flash3->measured());
+}
+
+TEST_CASE("find recorded: another order of blocks or fewer of them on an SM is no recorded run") {
+  const auto run = simulated("flash2", "h100", recorded_flash2);
+  const Recordings recordings = load_recordings(run->request.gpu);
+  REQUIRE(find_case(recordings.known, *run));
+  SimulationRequest changed = run->request;
+  changed.block_order = BlockOrder::reversed;
+  CHECK_FALSE(find_case(recordings.known, **simulate(changed)));
+  changed = run->request;
+  changed.blocks_per_sm = 1;
+  CHECK_FALSE(find_case(recordings.known, **simulate(changed)));
 }

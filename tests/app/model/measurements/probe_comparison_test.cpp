@@ -3,17 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
+#include "app/model/measurements/block_of_row.h"
 #include "app/model/measurements/find_recorded.h"
 #include "app/model/session/session.h"
-#include "app/platform/files.h"
 #include "app/views/panels.h"
 #include "app/views/softmax/softmax_kernel.h"
-#include "kernels/measure/probe_json.h"
 #include "sim/analysis/softmax_row.h"
 #include "sim/programs/backward_tensors.h"
 #include "tests/app/views/panel_screen.h"

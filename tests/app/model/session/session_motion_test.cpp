@@ -1,5 +1,4 @@
 // The session: stepping, seeking, scrubbing and playing.
-#include <cmath>
 #include <random>
 #include <string>
 #include <utility>

@@ -1,6 +1,7 @@
 // The studies of the window, their files, and the plots and chains that are made of them.
 #include "app/model/session/studies.h"
 #include "app/model/measurements/common_clock.h"
+#include "app/model/measurements/run_under_load.h"
 #include "app/model/session/run_sweep.h"
 
 #include <algorithm>

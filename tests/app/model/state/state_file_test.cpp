@@ -1,5 +1,4 @@
 // The state file: what a window left behind, and what --open takes.
-#include <fstream>
 #include <string>
 
 #include <doctest/doctest.h>
