@@ -471,6 +471,20 @@ TEST_CASE("lesson: bars beside a question have what its text says and what canno
   CHECK(blocks.find('?') == std::string::npos);
 }
 
+TEST_CASE("lesson 10: the number that was recorded is not called simulated") {
+  Session::Start start = start_with_all_lessons();
+  start.measurements = load_measurements();
+  Opened opened(std::move(start));
+  PanelScreen screen({400, 800});
+  opened.after(OpenLesson{"10-simulated-and-measured", 0});
+  REQUIRE(opened.view().lesson.locked);
+  show_answer(opened);
+  const std::string page = text_of(screen, opened.session, &draw_lesson_panel);
+  CAPTURE(page);
+  CHECK(page.find("Measured") != std::string::npos);
+  CHECK(page.find("Simulated\n") == std::string::npos);
+}
+
 TEST_CASE("bars of runs: in a narrow room the words for dashed parts take a second line") {
   Opened opened(start_with_all_lessons());
   PanelScreen screen({430, 900});
