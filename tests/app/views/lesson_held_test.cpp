@@ -15,6 +15,7 @@
 #include "app/ui/text_record.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/lesson_menu.h"
+#include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
@@ -483,6 +484,36 @@ TEST_CASE("lesson 10: the number that was recorded is not called simulated") {
   CAPTURE(page);
   CHECK(page.find("Measured") != std::string::npos);
   CHECK(page.find("Simulated\n") == std::string::npos);
+}
+
+TEST_CASE("bars of runs: like stands beside like, two totals or the parts of both") {
+  Session::Start start = start_with_all_lessons();
+  start.measurements = load_measurements();
+  Opened opened(std::move(start));
+  opened.after(OpenLesson{"10-simulated-and-measured", 1});
+  show_answer(opened);
+  const PageRun& run = opened.view().lesson.figures->runs.front();
+  REQUIRE(run.recorded);
+  const auto parts = [](double read, double written) {
+    return format_bytes(read) + " read, " + format_bytes(written) + " written";
+  };
+  const double read = *counter(run.recorded->measured(), "l2_to_sm_bytes"),
+               written = *counter(run.recorded->measured(), "sm_to_l2_bytes");
+  const std::string of_recording = parts(read, written);
+  const std::string of_run = parts(static_cast<double>(run.simulation->ledger.total(Link::l2_to_sm).value),
+                                   static_cast<double>(run.simulation->ledger.total(Link::sm_to_l2).value));
+  for (const float width : {600.0F, 900.0F, 1200.0F, 2000.0F, 2800.0F}) {
+    PanelScreen screen({width, 800});
+    std::string bars = text_of(screen, opened.session, &draw_compare_panel);
+    CAPTURE(bars);
+    const std::size_t split = bars.find("recorded: " + of_recording);
+    if (split == std::string::npos) {
+      CHECK(bars.find("recorded: " + format_bytes(read + written)) != std::string::npos);
+      continue;
+    }
+    bars.erase(split, 10 + of_recording.size());
+    CHECK(bars.find(of_run) != std::string::npos);
+  }
 }
 
 TEST_CASE("bars of runs: in a narrow room the words for dashed parts take a second line") {
