@@ -153,8 +153,8 @@ struct Column {
   double whole = 0;                     // what a full bar stands for; 0: the longest bar
   Held held = Held::none;
   bool any_held = false;
-  bool held_to_a_later_page = false;
-  std::vector<BarScale> scales;  // one a run, where none is held
+  std::optional<std::size_t> later_page;  // whose answer it is
+  std::vector<BarScale> scales;           // one a run, where none is held
 
   bool is_held(const PageRun& run) const { return held == Held::all || (held == Held::unsaid && !(run.said.*figure)); }
   /// Beside a question mark a bar has no scale but that of its column.
@@ -567,14 +567,15 @@ SaidOfBar draw_figure(const Sizes& sizes, const ImU32 color, const Rect& rect, c
   return {says_more, has_parts && shown.starts_with(bar.text)};
 }
 
-/// A question mark in a bar that the page's answer fills; one that waits for a later page says so below it, and so does a bar that
-/// is lower than the mark.
-void draw_held(const Theme& theme, const Sizes& sizes, const Rect& bar, bool to_a_later_page) {
+/// A question mark in a bar that the page's answer fills; one that waits for a later page names it below, and a bar that is lower
+/// than the mark has it there.
+void draw_held(const Theme& theme, const Sizes& sizes, const Rect& bar, std::optional<std::size_t> later_page) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Rect below = {{bar.min.x, bar.max.y}, {bar.max.x, bar.max.y + sizes.line}};
-  if (to_a_later_page)
+  if (later_page)
     return draw_text(list, theme.ui_small, below, theme.text_dim,
-                     first_that_fits(theme.ui_small, below.width(), {tr("asked on a later page"), tr("asked later")}));
+                     first_that_fits(theme.ui_small, below.width(),
+                                     {say(tr("asked on page {}"), *later_page + 1), say(tr("page {}"), *later_page + 1)}));
   const bool fits = bar.height() >= theme.heading->FontSize;
   draw_text(list, fits ? theme.heading : sizes.strong, fits ? bar : below, theme.text_dim, "?", fits ? Align::center : Align::left);
 }
@@ -594,7 +595,7 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
     const Rect at = {{rect.min.x, y}, {rect.max.x, y + sizes.bar}};
     draw_bar_of_run(theme, at, bar, column.shown_scale(i), hidden);
     if (hidden) {
-      draw_held(theme, sizes, at, column.held_to_a_later_page);
+      draw_held(theme, sizes, at, column.later_page);
       continue;
     }
     y += sizes.bar;
@@ -836,9 +837,9 @@ float draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect&
   if (runs.empty()) return 0;
   std::vector<Column> columns = columns_of(runs, asked_of(view));
   for (Column& column : columns) column.held = asks ? Held::unsaid : Held::none;
-  if (view.lesson.covers_time) {  // a later page may ask for the time that this one has
+  if (view.lesson.time_page) {
     columns.back().held = Held::all;
-    columns.back().held_to_a_later_page = true;
+    columns.back().later_page = view.lesson.time_page;
   }
   const char* said = nullptr;
   for (Column& column : columns) {

@@ -1,7 +1,9 @@
 // While a question of a lesson is held, no panel answers it; the presenter's window has the notes.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -145,8 +147,13 @@ TEST_CASE("lesson: a page that looks at Compare names its runs, shows its own, a
   CHECK(held.find("Standard attention") != std::string::npos);
   // The question asks how the other run differs from the page's own: that one is the picture before the answer.
   CHECK(held.find(format_time(shown.time)) != std::string::npos);
-  CHECK(held.find(format_time(other.time)) == std::string::npos);
+  // Of the other run the bytes that are asked for wait, and nothing else does.
+  CHECK(held.find(format_time(other.time)) != std::string::npos);
+  CHECK(std::ranges::count(held, '?') == 1);
+  const std::string asked = format_bytes(other.ledger.total(Link::l2_to_sm) + other.ledger.total(Link::sm_to_l2));
+  CHECK(held.find(asked) == std::string::npos);
   show_answer(opened);
+  CHECK(text_of(screen, opened.session, &draw_compare_panel).find(asked) != std::string::npos);
   const std::string answered = text_of(screen, opened.session, &draw_compare_panel);
   CAPTURE(answered);
   for (const Simulation* run : {&shown, &other}) {
@@ -382,7 +389,7 @@ TEST_CASE("lesson 9: the page about bytes leaves the times to the page that asks
   CAPTURE(bytes);
   CHECK(bytes.find(" MB") != std::string::npos);
   CHECK(bytes.find("µs") == std::string::npos);
-  CHECK(bytes.find("asked on a later page") != std::string::npos);
+  CHECK(bytes.find("asked on page 3") != std::string::npos);
   CHECK(bytes.find('?') == std::string::npos);  // its own answer was given
   opened.after(TurnLessonPage{1});
   show_answer(opened);
@@ -469,7 +476,23 @@ TEST_CASE("lesson: bars beside a question have what its text says and what canno
   const std::string blocks = text_of(screen, opened.session, &draw_compare_panel);
   CAPTURE(blocks);
   CHECK(blocks.find("GFLOP") != std::string::npos);
-  CHECK(blocks.find('?') == std::string::npos);
+  CHECK(std::ranges::count(blocks, '?') == 2);  // the times of the other two runs
+}
+
+TEST_CASE("lesson 15: what does not answer the question of bytes is there, and the time names the page that asks for it") {
+  Opened opened(start_with_all_lessons());
+  PanelScreen screen({1200, 800});
+  opened.after(OpenLesson{"15-why-128", 2});
+  const std::string bars = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(bars);
+  const std::vector<PageRun>& runs = opened.view().lesson.figures->runs;
+  for (const PageRun& run : runs) {
+    CHECK(bars.find(format_short(static_cast<double>(run.simulation->flops), "FLOP")) != std::string::npos);
+    CHECK(bars.find(format_bytes(run.simulation->extra_hbm)) != std::string::npos);
+  }
+  // Those of the page's own run alone are on screen.
+  CHECK(std::ranges::count(bars, '?') == static_cast<std::ptrdiff_t>(runs.size()) - 1);
+  CHECK(bars.find("asked on page 5") != std::string::npos);
 }
 
 TEST_CASE("lesson 10: the number that was recorded is not called simulated") {
