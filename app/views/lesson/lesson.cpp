@@ -399,7 +399,7 @@ Theme faint(Theme theme, bool disabled) {
 
 /// Draws Back, how far one is, and Next below the page. Finish on the last page shows the end of the lesson. In a deck both turn
 /// scenes, and scenes are what is counted.
-void draw_way(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place) {
+void draw_way(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place, bool question_goes_on) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const std::size_t pages = lesson.lesson->pages.size();
@@ -416,7 +416,7 @@ void draw_way(const View& view, Commands& commands, LessonKeys& keys, LessonPlac
   const float wide = button_width(theme, next);
   std::string where = scene ? scene_count(view) : say(tr("Page {}/{}"), lesson.page + 1, pages);
   // What the clicker does says it while presenting.
-  if (!view.workspace->present && place.scroll + 1 < place.most) where += fmt::format("   {}", tr("more ▾"));
+  if (!view.workspace->present && (place.scroll + 1 < place.most || question_goes_on)) where += fmt::format("   {}", tr("more ▾"));
   const Rect left = item_rect();
   const float right = ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x;
   draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{left.max.x, left.min.y}, {right - wide, left.max.y}}, theme.text_dim,
@@ -611,6 +611,7 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
   LessonKeys keys(state.focus, theme, !popup && !view.workspace->help && !view.lecture->asking, lesson.locked);
   const float told = view.workspace->present ? of.told : 0;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {of.side, of.edge});
+  bool question_goes_on = false;
   if (ImGui::BeginChild("page", {0, std::max(40.0F, ImGui::GetContentRegionAvail().y - of.way - told)},
                         ImGuiChildFlags_AlwaysUseWindowPadding, page_flags)) {
     const float text = ended ? 0 : text_beside_question(view, ImGui::GetContentRegionAvail().x);
@@ -622,13 +623,17 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
       draw_end(view, commands, keys, place);
     else
       covered = draw_page(view, shown, commands, keys, place, text, turned);
-    if (text == 0) note_scroll(place, of.edge + of.gap + of.between, covered);
-    if (text == 0) draw_fading_edges(theme, place);
+    // Where not even a few lines fit above the question, it scrolls too.
+    LessonPlace question;
+    LessonPlace& page = text > 0 ? question : place;
+    note_scroll(page, of.edge + of.gap + of.between, covered);
+    draw_fading_edges(theme, page);
+    question_goes_on = text > 0 && question.scroll + question.blank < question.most;
   }
   ImGui::EndChild();
   ImGui::PopStyleVar();
   if (told > 0) draw_told(view, told);
-  ended ? draw_way_out(view, commands, keys, place) : draw_way(view, commands, keys, place);
+  ended ? draw_way_out(view, commands, keys, place) : draw_way(view, commands, keys, place, question_goes_on);
   ImGui::PopStyleVar();
   ImGui::PopFont();
 }
