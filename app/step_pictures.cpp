@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,7 +11,6 @@
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_answer.h"
 #include "app/model/lessons/lesson_list.h"
-#include "app/model/lessons/page_figures.h"
 #include "app/model/lessons/typed_quantity.h"
 #include "app/model/requests/assets.h"
 #include "app/model/requests/mask_tables.h"
@@ -114,21 +112,12 @@ Result<WantedPage> wanted_page(const std::string& text) {
   return wanted;
 }
 
-/// Some answer, so that a picture shows one beside the simulated number.
-LessonAnswer any_answer(const LessonQuestion& ask, const PageFigures& figures) {
-  constexpr double too_much = 1.6;
+/// The answer that was asked for: the place of an option, or a number in the question's unit. Without one the picture shows the
+/// right answer alone.
+Result<LessonAnswer> wanted_answer(const std::string& text, const LessonQuestion& ask) {
   LessonAnswer answer;
-  answer.number = too_much * figures.answer;
-  answer.order.resize(ask.options.size());
-  std::iota(answer.order.begin(), answer.order.end(), 0);
-  answer.drawn.assign(figures.curve.size(), figures.curve.empty() ? 0 : 0.5 * (figures.curve.front() + figures.curve.back()));
-  return answer;
-}
-
-/// The answer that was asked for: the place of an option, or a number in the question's unit.
-Result<LessonAnswer> wanted_answer(const std::string& text, const LessonQuestion& ask, const PageFigures& figures) {
-  LessonAnswer answer = any_answer(ask, figures);
-  if (text.empty()) return answer;
+  answer.given = !text.empty();
+  if (!answer.given) return answer;
   const bool number = ask.kind == QuestionKind::number;
   if (!number && ask.kind != QuestionKind::choice && ask.kind != QuestionKind::point)
     return Error{fmt::format("the question is of kind {}: write :answered without an answer", to_string(ask.kind))};
@@ -154,7 +143,7 @@ Status open_lesson(Session& session, const WantedPage& wanted) {
 Result<std::optional<LessonAnswer>> answer_to_page(const SessionView& view, const WantedPage& wanted) {
   if (!wanted.answered || !view.lesson.locked || view.lesson.figures == nullptr) return std::optional<LessonAnswer>();
   const LessonQuestion& ask = *view.lesson.lesson->pages[view.lesson.page].ask;
-  const Result<LessonAnswer> answer = wanted_answer(wanted.answer, ask, *view.lesson.figures);
+  const Result<LessonAnswer> answer = wanted_answer(wanted.answer, ask);
   if (!answer) return answer.error();
   return std::optional(*answer);
 }

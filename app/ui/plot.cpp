@@ -9,6 +9,8 @@
 #include <optional>
 #include <span>
 
+#include <fmt/format.h>
+
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -29,6 +31,15 @@ std::string tick_text(const PlotAxis& axis, double value) {
   return axis.format != nullptr ? axis.format(value) : format_value(value);
 }
 
+/// The text of a tick among others at equal steps.
+std::string linear_tick_text(const PlotAxis& axis, double value) {
+  if (axis.units.empty()) return tick_text(axis, value);
+  const PlotUnit* unit = &axis.units.front();
+  for (const PlotUnit& each : axis.units)
+    if (axis.high >= each.size) unit = &each;
+  return fmt::format("{} {}", format_value(value / unit->size), unit->name);
+}
+
 std::vector<PlotTick> linear_ticks(const PlotAxis& axis, int most) {
   const double raw = (axis.high - axis.low) / std::max(1, most);
   const double power = std::pow(10, std::floor(std::log10(raw)));
@@ -41,7 +52,7 @@ std::vector<PlotTick> linear_ticks(const PlotAxis& axis, int most) {
   std::vector<PlotTick> ticks;
   // + 0.0: the first tick of an axis from 0 is no −0.
   for (double i = std::ceil(axis.low / step - 1e-9) + 0.0; i * step <= axis.high * (1 + 1e-12) + step * 1e-9; ++i)
-    ticks.push_back({i * step, tick_text(axis, i * step)});
+    ticks.push_back({i * step, linear_tick_text(axis, i * step)});
   return ticks;
 }
 

@@ -17,6 +17,15 @@
 
 namespace tilescope {
 
+/// A unit of ticks, and how much of the axis's own it is.
+struct PlotUnit {
+  double size = 1;
+  std::string_view name;
+};
+inline constexpr PlotUnit plot_units_of_ns[] = {{1, "ns"}, {1e3, "µs"}, {1e6, "ms"}, {1e9, "s"}};
+inline constexpr PlotUnit plot_units_of_us[] = {{1e-3, "ns"}, {1, "µs"}, {1e3, "ms"}, {1e6, "s"}};
+inline constexpr PlotUnit plot_units_of_bytes[] = {{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}};
+
 struct PlotAxis {
   std::string title;         // with its unit: "queries N", "HBM traffic (bytes)"
   double low = 0, high = 1;  // above 0 on a logarithmic axis
@@ -24,6 +33,7 @@ struct PlotAxis {
   int base = 10;                            // logarithmic ticks at powers of 10 or 2
   std::vector<double> ticks = {};           // the only ticks, all labelled; empty: round numbers
   std::string (*format)(double) = nullptr;  // tick text; format_value() by default
+  std::span<const PlotUnit> units = {};     // the smallest first: ticks at equal steps all have the largest that the axis reaches
 };
 
 /// Returns an axis over `values` with a small margin. Skips values that are not finite, or not positive on a logarithmic axis.

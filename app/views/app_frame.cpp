@@ -640,11 +640,13 @@ void AppFrame::draw_offer(const View& view, Commands& commands) const {
   ImGui::PopStyleColor();
 }
 
-/// Lines of code need more room than a row or the traffic.
+/// The one panel of the column that the page looks at gets the height. Lines of code, which stand above, always need it.
 void AppFrame::fit_column_to_lesson(const View& view) {
   if (!in_column(view) || layout_.one_column) return;
-  if (!looks_at(view, side_panels[0])) return;
-  constexpr float upper = 0.66F;
+  const bool code = looks_at(view, side_panels[0]), row = looks_at(view, side_panels[1]), traffic = looks_at(view, side_panels[2]);
+  if (!code && row == traffic) return;
+  constexpr float larger = 0.66F;
+  const float upper = code || row ? larger : 1 - larger;
   const float gap = layout_.traffic.min.y - layout_.softmax.max.y, top = layout_.softmax.min.y;
   const float cut = std::round(top + upper * (layout_.traffic.max.y - top - gap));
   layout_.softmax.max.y = cut;

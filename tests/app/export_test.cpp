@@ -462,4 +462,27 @@ TEST_CASE("export: one page of a lesson is a vector picture with its text and it
   CHECK(without_tags(svg).find("How many keys?") != std::string::npos);
 }
 
+TEST_CASE("export: an answered page of a lesson is a handout, with the right answer and no other") {
+  const TemporaryFolder folder;
+  ExportOptions options = small_export(ExportFormat::svg);
+  options.steps.reset();
+  options.picture.width = 1280;
+  options.picture.height = 720;
+  const std::string page = folder.file("00-small.en.md", small_lesson) + ":2:answered";
+  options.picture.lesson = page;
+  const auto done = exported(options);
+  if (!done) return;
+  const std::string handout = without_tags(done->files.front().bytes);
+  CAPTURE(handout);
+  CHECK(handout.find("Computed") != std::string::npos);
+  CHECK(handout.find("Your answer") == std::string::npos);
+  CHECK(handout.find("too high") == std::string::npos);
+  options.picture.lesson = page + "=100000";
+  const auto wrong = exported(options);
+  REQUIRE(wrong);
+  const std::string answered = without_tags(wrong->files.front().bytes);
+  CHECK(answered.find("Your answer") != std::string::npos);
+  CHECK(answered.find("too high") != std::string::npos);
+}
+
 }  // namespace tilescope

@@ -69,7 +69,7 @@ LessonView LessonPlayer::view() const {
   view.locked = locked();
   view.asks_later = asks_later();
   view.covers = covers();
-  view.covers_time = covers_time();
+  view.time_page = time_page();
   view.covers_error = covers_error();
   view.revealing = revealing();
   for (std::size_t i = 0; i < lesson_->pages.size(); ++i) {
@@ -258,13 +258,13 @@ bool says_time(const Prose& prose) {
 
 }  // namespace
 
-bool LessonPlayer::is_asked_from(std::size_t page, bool (*reads)(const std::string& expression)) const {
+std::optional<std::size_t> LessonPlayer::page_that_asks(std::size_t page, bool (*reads)(const std::string& expression)) const {
   const WindowState& shown = scene().state;
   for (std::size_t i = page; i < lesson_->pages.size(); ++i) {
     const auto& ask = lesson_->pages[i].ask;
-    if (ask && !attempt_.answers.contains(i) && asks_for(*ask, reads) && same_run(lesson_->scene_of(i).state, shown)) return true;
+    if (ask && !attempt_.answers.contains(i) && asks_for(*ask, reads) && same_run(lesson_->scene_of(i).state, shown)) return i;
   }
-  return false;
+  return std::nullopt;
 }
 
 /// A page that does not play its run leaves it to the next question.
@@ -276,14 +276,14 @@ bool LessonPlayer::covers() const {
          from_.playback.cycle() < from_.playback.end_cycle();
 }
 
-bool LessonPlayer::covers_time() const {
-  if (lesson_ == nullptr || !lesson_->pages[page_].ask || asks_for(*lesson_->pages[page_].ask, &reads_time)) return false;
-  if (!locked() && says_time(lesson_->pages[page_].reveal->say)) return false;  // its own answer says it
-  return is_asked_from(page_ + 1, &reads_time);
+std::optional<std::size_t> LessonPlayer::time_page() const {
+  if (lesson_ == nullptr || !lesson_->pages[page_].ask || asks_for(*lesson_->pages[page_].ask, &reads_time)) return std::nullopt;
+  if (!locked() && says_time(lesson_->pages[page_].reveal->say)) return std::nullopt;  // its own answer says it
+  return page_that_asks(page_ + 1, &reads_time);
 }
 
 bool LessonPlayer::covers_error() const {
-  return lesson_ != nullptr && is_asked_from(page_, &reads_error);
+  return lesson_ != nullptr && page_that_asks(page_, &reads_error).has_value();
 }
 
 std::shared_ptr<const WindowState> LessonPlayer::answer(const LessonAnswer& answer) {

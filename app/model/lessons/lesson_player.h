@@ -97,10 +97,11 @@ class LessonPlayer {
   bool locked() const;
   bool asks_later() const;
   bool covers() const;
-  bool covers_time() const;
+  std::optional<std::size_t> time_page() const;
   bool covers_error() const;
-  /// Whether this page or a later one has a question of the run on screen, still to be answered, for a figure that `reads` finds.
-  bool is_asked_from(std::size_t page, bool (*reads)(const std::string& expression)) const;
+  /// Returns the first page from `page` on that has a question of the run on screen, still to be answered, for a figure that
+  /// `reads` finds; nullopt without one.
+  std::optional<std::size_t> page_that_asks(std::size_t page, bool (*reads)(const std::string& expression)) const;
   bool is_free(std::string_view key) const;
   void begin_reveal();
   void ask_figures();

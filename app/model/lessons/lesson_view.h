@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -43,7 +44,7 @@ struct LessonView {
   bool locked = false;                   // the run is held until the question is answered
   bool asks_later = false;               // a later page has a question that is not answered
   bool covers = false;                   // what is ahead of the playhead stays covered: it answers this question or a later one
-  bool covers_time = false;              // a later page of the same run asks for its time
+  std::optional<std::size_t> time_page;  // a later page of the same run that asks for its time, which stays covered until then
   bool covers_error = false;             // this page, or a later one of the same run, asks how far O is from float64
   bool revealing = false;                // the run plays to where the reveal stops
 

@@ -2,6 +2,7 @@
 #include "app/model/lessons/page_figures.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -83,21 +84,45 @@ void keep_parts(const std::vector<std::string>& asked, SaidFigures& said) {
   }
 }
 
-/// Whether a question is answered by times and nothing else: then no byte answers it.
-bool asks_time_alone(const std::vector<std::string>& asked) {
-  const auto is_time = [](std::string_view name) {
-    const std::string_view figure = name.substr(name.rfind('.') + 1);
-    return figure == "us" || figure == "cycles";
+/// What of a run answers a question that reads `asked`, by the bars that show it.
+struct AnsweringFigures {
+  SaidFigures by;        // these bars do
+  bool unknown = false;  // a figure does that has no bar
+};
+
+AnsweringFigures answering_figures(const std::vector<std::string>& asked, std::span<const LessonVariant> others) {
+  constexpr std::array<std::string_view, 10> given = {"B",       "H",        "N",      "Nk",           "d", "element_bytes",
+                                                      "block_q", "block_kv", "blocks", "blocks_per_sm"};
+  const auto is_run = [&](std::string_view name) {
+    return name == "measured" || std::ranges::find(others, name, &LessonVariant::name) != others.end();
   };
-  return !asked.empty() && std::ranges::all_of(asked, is_time);
+  AnsweringFigures out;
+  for (std::string_view name : asked) {
+    for (std::size_t dot = name.find('.'); dot != name.npos && is_run(name.substr(0, dot)); dot = name.find('.'))
+      name.remove_prefix(dot + 1);
+    const std::string_view figure = name.substr(0, name.find('.'));
+    if (figure == "gpu" || std::ranges::find(given, figure) != given.end()) continue;
+    if (figure == "hbm" || figure == "hbm_read" || figure == "hbm_write")
+      out.by.hbm = true;
+    else if (figure == "l2_to_sm" || figure == "sm_to_l2")
+      out.by.l2 = true;
+    else if (figure == "us" || figure == "cycles")
+      out.by.time = true;
+    else if (figure == "flops" || figure == "tiles")
+      out.by.work = true;
+    else if (figure == "extra_hbm")
+      out.by.others = true;
+    else
+      out.unknown = true;
+  }
+  return out;
 }
 
-/// Whether a question is answered by the number of blocks and of SMs and nothing else: then no byte, time or work answers it.
-bool asks_blocks_alone(const std::vector<std::string>& asked) {
-  const auto is_count = [](std::string_view name) {
-    return name.substr(name.rfind('.') + 1) == "blocks" || name == "blocks_per_sm" || name == "gpu.sm.count";
-  };
-  return !asked.empty() && std::ranges::all_of(asked, is_count);
+/// Whatever does not answer the question may be seen.
+void add_unasked(const AnsweringFigures& answering, SaidFigures& said) {
+  if (answering.unknown) return;
+  for (const auto figure : {&SaidFigures::hbm, &SaidFigures::l2, &SaidFigures::time, &SaidFigures::work, &SaidFigures::others})
+    said.*figure = said.*figure || !(answering.by.*figure);
 }
 
 /// Whether a question compares the scene's run with other runs, or with its recording. What is simulated of that run does not
@@ -110,8 +135,8 @@ bool compares_scene(const std::vector<std::string>& asked, std::span<const Lesso
   return std::ranges::any_of(asked, of_other) || (std::ranges::any_of(asked, recorded) && !std::ranges::all_of(asked, recorded));
 }
 
-/// What may be seen of a run before the answer: the figures that the texts above it say, the bytes where it is a time, and all of
-/// the scene's run where that is compared; `run` is its name, empty for that of the scene.
+/// What may be seen of a run before the answer: the figures that the texts above it say, those that do not answer the question,
+/// and all of the scene's run where that is compared; `run` is its name, empty for that of the scene.
 SaidFigures said_figures(const LessonPage& page, std::string_view run, std::span<const LessonVariant> others) {
   SaidFigures said;
   note_said(page.prose, run, others, said);
@@ -119,9 +144,9 @@ SaidFigures said_figures(const LessonPage& page, std::string_view run, std::span
   note_said(page.ask->question, run, others, said);
   for (const Prose& option : page.ask->options) note_said(option, run, others, said);
   const std::vector<std::string> asked = figures_asked(*page.ask);
-  if (asks_blocks_alone(asked) || (run.empty() && compares_scene(asked, others))) return SaidFigures::all();
+  if (run.empty() && compares_scene(asked, others)) return SaidFigures::all();
   keep_parts(asked, said);
-  if (asks_time_alone(asked)) said.hbm = said.l2 = true;
+  add_unasked(answering_figures(asked, others), said);
   return said;
 }
 

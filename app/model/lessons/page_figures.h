@@ -11,8 +11,8 @@
 
 namespace tilescope {
 
-/// Figures of a run that need not be hidden before the page's question is answered: its text says them, it asks for a time and
-/// they are bytes, it asks how many blocks there are, or it compares this run with others or with its recording.
+/// Figures of a run that need not be hidden before the page's question is answered: its text says them, they do not answer it, or
+/// it compares this run with others or with its recording.
 struct SaidFigures {
   bool hbm = false, l2 = false, time = false, work = false;
   bool others = false;  // all that has no name here, such as extra memory

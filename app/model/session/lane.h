@@ -36,6 +36,9 @@ struct Lane {
 /// Returns the bytes that the L2 still has to write to HBM once the run is over; 0 before its end.
 std::int64_t left_in_l2(const Lane& lane);
 
+/// Returns "≈ " for bytes so far that the trace of a long run has by intervals alone; "" where they are exact. No bytes are exact.
+const char* about_mark(const Lane& lane, double bytes);
+
 /// The largest plane (keys x head_dim) that is held against float64: a row of it then costs a frame about a millisecond.
 inline constexpr std::int64_t most_checked_elements = std::int64_t{1} << 20;
 

@@ -68,11 +68,8 @@ void draw_memory_plot(const View& view, const RunComparison& comparison, const C
   }
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x, height = std::round(190 * theme.scale);
-  const PlotAxis x{.title = tr("Time"), .low = 0, .high = 1.02 * end, .log = false, .format = [](double v) {
-                     return format_time(Nanoseconds(v));
-                   }};
-  const PlotAxis y{
-      .title = tr("HBM in use"), .low = 0, .high = 1.15 * most, .log = false, .format = [](double v) { return format_bytes(v); }};
+  const PlotAxis x{.title = tr("Time"), .low = 0, .high = 1.02 * end, .log = false, .units = plot_units_of_ns};
+  const PlotAxis y{.title = tr("HBM in use"), .low = 0, .high = 1.15 * most, .log = false, .units = plot_units_of_bytes};
   Plot plot(theme, ImGui::GetWindowDrawList(), {at, {at.x + width, at.y + height}}, x, y);
   const bool alike = runs[0]->request.algorithm == runs[1]->request.algorithm;
   const auto color_of = [&](std::size_t i) { return algorithm_color(theme, runs[i]->request.algorithm); };

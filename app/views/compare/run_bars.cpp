@@ -117,8 +117,9 @@ struct Part {
 /// What the hardware did, in words and in fewer words.
 struct Recorded {
   double value = 0;
-  std::string text, brief;
-  bool hidden = false;  // until the answer; the scale of its bar has room for it already
+  std::string parts;        // bytes each way, below those of the run; empty: no bytes
+  std::string text, brief;  // below a total: another total
+  bool hidden = false;      // until the answer; the scale of its bar has room for it already
 };
 
 /// A bar of one run, and what stands below it.
@@ -152,8 +153,8 @@ struct Column {
   double whole = 0;                     // what a full bar stands for; 0: the longest bar
   Held held = Held::none;
   bool any_held = false;
-  bool held_to_a_later_page = false;
-  std::vector<BarScale> scales;  // one a run, where none is held
+  std::optional<std::size_t> later_page;  // whose answer it is
+  std::vector<BarScale> scales;           // one a run, where none is held
 
   bool is_held(const PageRun& run) const { return held == Held::all || (held == Held::unsaid && !(run.said.*figure)); }
   /// Beside a question mark a bar has no scale but that of its column.
@@ -180,7 +181,8 @@ Bar traffic_bar(const PageRun& run, Link up, Link down) {
         return say(tr("{} read, {} written"), format_bytes(up_bytes), format_bytes(down_bytes));
       };
       const double all = *read + *written;
-      bar.recorded = {all, say(tr("recorded: {}"), both(*read, *written)), say(tr("recorded: {}"), format_bytes(all))};
+      const std::string parts = both(*read, *written), total = say(tr("recorded: {}"), format_bytes(all));
+      bar.recorded = {all, say(tr("recorded: {}"), parts), fmt::format("{} ({})", total, parts), total};
       bar.brief = bar.text;
       bar.text =
           both(static_cast<double>(simulation.ledger.total(up).value), static_cast<double>(simulation.ledger.total(down).value));
@@ -227,7 +229,7 @@ Bar time_bar(const PageRun& run) {
     // A short bar does not show how far off it is. At another clock than the recording's it says nothing.
     const bool at_clock = std::abs(simulation.request.gpu.sm_clock_hz / run.recorded->measured().sm_clock_hz - 1) < 0.001;
     const std::string text = at_clock ? say(tr("{}, simulated {}"), brief, format_signed_percent(bar.value / recorded - 1)) : brief;
-    if (recorded > 0) bar.recorded = {recorded, text, brief};
+    if (recorded > 0) bar.recorded = {recorded, {}, text, brief};
   }
   return bar;
 }
@@ -468,7 +470,8 @@ struct Sizes {
 };
 
 /// What stands below the figure of a bar, from all that there is to say to the least; `timed`: the run of a bar of time.
-std::vector<std::string> second_texts(const Bar& bar, const Simulation* timed) {
+std::vector<std::string> second_texts(const Bar& bar, const Simulation* timed, bool in_parts = false) {
+  if (bar.recorded && in_parts) return {bar.recorded->parts};
   if (bar.recorded) return {bar.recorded->text, bar.recorded->brief};
   return timed != nullptr ? bound_texts(*timed) : std::vector<std::string>();
 }
@@ -526,17 +529,26 @@ Sizes sizes_of(const Look& look, std::span<const Column> columns, std::span<cons
   return sizes;
 }
 
-/// The figure below a bar; where it `compares`, against that of the first run. Returns whether it says what is written after the
-/// run.
-bool draw_figure(const Sizes& sizes, const ImU32 color, const Rect& rect, const Column& column, std::size_t run,
-                 const Simulation* timed, bool compares) {
+/// What a figure turned out to say in its room.
+struct SaidOfBar {
+  bool more = false;      // what is written after the run
+  bool in_parts = false;  // bytes each way, not their sum
+};
+
+/// The figure below a bar; where it `compares`, against that of the first run.
+SaidOfBar draw_figure(const Sizes& sizes, const ImU32 color, const Rect& rect, const Column& column, std::size_t run,
+                      const Simulation* timed, bool compares) {
   const Bar& bar = column.bars[run];
   const double first = column.bars.front().value;
   const std::string ratio = run == 0 || !compares ? std::string() : against(bar.value, first);
   const auto with = [](const std::string& first_part, const std::string& second_part) {
     return second_part.empty() ? first_part : fmt::format("{}   {}", first_part, second_part);
   };
-  const std::string text = with(bar.text, ratio), brief = bar.brief.empty() ? bar.text : bar.brief;
+  // What was recorded stands below it, split as it is: where there is no room for that, both are totals.
+  const bool has_parts = bar.recorded && !bar.recorded->parts.empty();
+  const bool splits =
+      !has_parts || sizes.below == 0 || wrapped_lines(sizes.second, bar.recorded->parts, rect.width()) <= sizes.below;
+  const std::string brief = bar.brief.empty() ? bar.text : bar.brief, whole = splits ? bar.text : brief, text = with(whole, ratio);
   std::vector<std::string> texts;
   if (timed != nullptr) {
     const std::string speed = ratio.empty() ? std::string() : speed_text(bar.value, first);
@@ -548,20 +560,22 @@ bool draw_figure(const Sizes& sizes, const ImU32 color, const Rect& rect, const 
   // The bar shows what is written after the run, so its figure comes before any split of the others.
   if (!bar.more.empty())
     texts.insert(texts.end(), {with(text, bar.more), with(text, bar.brief_more), with(with(brief, ratio), bar.brief_more)});
-  texts.insert(texts.end(), {text, bar.text, brief});
+  texts.insert(texts.end(), {text, whole, brief});
   const std::string shown = first_that_wraps(sizes.strong, rect.width(), 1, texts);
   draw_text(ImGui::GetWindowDrawList(), sizes.strong, rect, color, shown);
-  return bar.more.empty() || shown.ends_with(bar.more) || shown.ends_with(bar.brief_more);
+  const bool says_more = bar.more.empty() || shown.ends_with(bar.more) || shown.ends_with(bar.brief_more);
+  return {says_more, has_parts && shown.starts_with(bar.text)};
 }
 
-/// A question mark in a bar that the page's answer fills; one that waits for a later page says so below it, and so does a bar that
-/// is lower than the mark.
-void draw_held(const Theme& theme, const Sizes& sizes, const Rect& bar, bool to_a_later_page) {
+/// A question mark in a bar that the page's answer fills; one that waits for a later page names it below, and a bar that is lower
+/// than the mark has it there.
+void draw_held(const Theme& theme, const Sizes& sizes, const Rect& bar, std::optional<std::size_t> later_page) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Rect below = {{bar.min.x, bar.max.y}, {bar.max.x, bar.max.y + sizes.line}};
-  if (to_a_later_page)
+  if (later_page)
     return draw_text(list, theme.ui_small, below, theme.text_dim,
-                     first_that_fits(theme.ui_small, below.width(), {tr("asked on a later page"), tr("asked later")}));
+                     first_that_fits(theme.ui_small, below.width(),
+                                     {say(tr("asked on page {}"), *later_page + 1), say(tr("page {}"), *later_page + 1)}));
   const bool fits = bar.height() >= theme.heading->FontSize;
   draw_text(list, fits ? theme.heading : sizes.strong, fits ? bar : below, theme.text_dim, "?", fits ? Align::center : Align::left);
 }
@@ -581,16 +595,17 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
     const Rect at = {{rect.min.x, y}, {rect.max.x, y + sizes.bar}};
     draw_bar_of_run(theme, at, bar, column.shown_scale(i), hidden);
     if (hidden) {
-      draw_held(theme, sizes, at, column.held_to_a_later_page);
+      draw_held(theme, sizes, at, column.later_page);
       continue;
     }
     y += sizes.bar;
     const Simulation& run = *runs[i].simulation;
-    const bool says_more = draw_figure(sizes, theme.text, {{rect.min.x, y}, {rect.max.x, y + sizes.line}}, column, i,
+    const SaidOfBar said = draw_figure(sizes, theme.text, {{rect.min.x, y}, {rect.max.x, y + sizes.line}}, column, i,
                                        timed ? &run : nullptr, !column.is_held(runs.front()));
     const bool told = bar.recorded ? !bar.recorded->hidden : timed && column.held == Held::none;
-    if (sizes.below == 0 || (!told && says_more)) continue;
-    const std::vector<std::string> texts = told ? second_texts(bar, timed ? &run : nullptr) : std::vector{bar.more, bar.brief_more};
+    if (sizes.below == 0 || (!told && said.more)) continue;
+    const std::vector<std::string> texts =
+        told ? second_texts(bar, timed ? &run : nullptr, said.in_parts) : std::vector{bar.more, bar.brief_more};
     if (texts.empty()) continue;
     // Few words stand in one line where they can.
     const int lines = !bar.recorded && is_shared(run.bound) ? 1 : sizes.below;
@@ -822,9 +837,9 @@ float draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect&
   if (runs.empty()) return 0;
   std::vector<Column> columns = columns_of(runs, asked_of(view));
   for (Column& column : columns) column.held = asks ? Held::unsaid : Held::none;
-  if (view.lesson.covers_time) {  // a later page may ask for the time that this one has
+  if (view.lesson.time_page) {
     columns.back().held = Held::all;
-    columns.back().held_to_a_later_page = true;
+    columns.back().later_page = view.lesson.time_page;
   }
   const char* said = nullptr;
   for (Column& column : columns) {

@@ -157,6 +157,21 @@ std::string answer_words(const LessonQuestion& ask, const PageFigures& figures) 
   return text;
 }
 
+const char* answer_source(const LessonQuestion& ask) {
+  constexpr std::array<std::string_view, 8> sizes = {"B", "H", "N", "Nk", "d", "element_bytes", "block_q", "block_kv"};
+  const auto needs_no_run = [&](std::string_view name) {
+    return name.starts_with("gpu.") || std::ranges::find(sizes, name) != sizes.end();
+  };
+  const auto is_measured = [](std::string_view name) {
+    return name.starts_with("measured.") || name.find(".measured.") != std::string_view::npos;
+  };
+  const auto names = names_in(ask.answer.text);
+  if (!names) return tr("Simulated");
+  if (std::ranges::all_of(*names, needs_no_run)) return tr("Computed");
+  const bool measured = std::ranges::all_of(*names, [&](std::string_view name) { return needs_no_run(name) || is_measured(name); });
+  return measured ? tr("Measured") : tr("Simulated");
+}
+
 std::string key_words(std::string_view key) {
   if (key == "seq") return "N";
   if (key == "head_dim") return "d";

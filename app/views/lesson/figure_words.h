@@ -20,6 +20,8 @@ bool is_known(const Prose& prose, const ExpressionValues* values);
 std::string prose_words(const Prose& prose, const ExpressionValues* values);
 /// The right answer of a question: the option, the number, the options in their order, or the points of the curve.
 std::string answer_words(const LessonQuestion& ask, const PageFigures& figures);
+/// Where the right number of a question comes from: "Computed" from sizes and the GPU's numbers, "Measured", or "Simulated".
+const char* answer_source(const LessonQuestion& ask);
 
 /// Returns what a figure of a goal was and is: "L2→SM bytes of K: 2.05 kB at first, 1.02 kB now".
 std::string measure_words(const TaskMeasure& measure);

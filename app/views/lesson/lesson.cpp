@@ -32,6 +32,8 @@ namespace tilescope {
 
 namespace {
 
+constexpr ImGuiWindowFlags page_flags = ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav;
+
 struct PanelState {
   const Lesson* lesson = nullptr;
   std::size_t page = 0;
@@ -288,17 +290,82 @@ void draw_retry(const Theme& theme, Commands& commands, LessonKeys& keys) {
   if (clicked || keys.entered()) commands.push(RetryLesson{});
 }
 
+/// Returns the height that the text keeps above its question, where the column has no room for both: the options come first. 0
+/// where both fit, without a question that waits, and presented, where the column and its text are fitted.
+float text_beside_question(const View& view, float width) {
+  const Theme& theme = *view.theme;
+  const LessonPage& page = view.lesson.lesson->pages[view.lesson.page];
+  if (!page.ask || view.lesson.answer != nullptr || page.prose.empty() || view.workspace->present) return 0;
+  const PageMeasures of(theme);
+  const ExpressionValues* values = view.lesson.figures != nullptr ? &view.lesson.figures->shown : nullptr;
+  constexpr float least_lines = 3;
+  const float between = of.gap + 2 * of.between, question = question_height(view, width - 2 * of.pad) + 2 * of.pad + 1 + between;
+  const float text = prose_height(theme, page.prose, values, width);
+  const float room = ImGui::GetWindowHeight() - 2 * of.edge - between - question;
+  return text <= room ? 0 : std::min(text, std::max(std::floor(room), std::round(least_lines * 1.34F * theme.ui->FontSize)));
+}
+
+/// Turns the window's scroll to where the page stands, and notes where that is.
+void scroll_page(LessonPlace& place, bool turned) {
+  constexpr float beyond_any_text = 1e6F;
+  if (turned) {
+    ImGui::SetScrollY(0);
+    place.wanted.reset();
+  }
+  if (place.from_behind) ImGui::SetScrollY(beyond_any_text);  // in every frame: figures that come make the text longer
+  if (const auto wanted = std::exchange(place.wanted, std::nullopt)) ImGui::SetScrollY(*wanted);
+}
+
+void note_scroll(LessonPlace& place, float blank, float covered) {
+  place.scroll = ImGui::GetScrollY();
+  place.most = ImGui::GetScrollMaxY();
+  place.blank = blank;
+  place.seen = ImGui::GetWindowHeight() - covered;
+  place.frame = ImGui::GetFrameCount();
+}
+
+/// Lets the text fade where it goes on beyond the upper or the lower edge of its window, so that no line looks cut.
+void draw_fading_edges(const Theme& theme, const LessonPlace& place) {
+  constexpr float high = 12, solid = 0.4F;  // points; of these the part that covers all
+  constexpr int steps = 6;
+  const ImVec2 at = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
+  const float edge = std::round(high * theme.scale), covered = std::round(solid * edge), step = (edge - covered) / steps;
+  ImDrawList* const list = ImGui::GetWindowDrawList();
+  const auto fade = [&](float from, float inwards) {
+    const auto band = [&](float begin, float end, ImU32 color) {
+      const float a = from + inwards * begin, b = from + inwards * end;
+      list->AddRectFilled({at.x, std::min(a, b)}, {at.x + size.x, std::max(a, b)}, color);
+    };
+    band(0, covered, theme.panel);
+    for (int i = 0; i < steps; ++i)
+      band(covered + step * static_cast<float>(i), covered + step * static_cast<float>(i + 1),
+           with_alpha(theme.panel, 1 - static_cast<float>(i + 1) / (steps + 1)));
+  };
+  if (place.scroll > 1 && place.pinned == 0) fade(at.y, 1);
+  if (place.scroll + place.blank < place.most) fade(at.y + size.y, -1);
+}
+
 /// Returns the height that what is pinned over the text needs. `panel` is `view` with the theme of the panels.
-float draw_page(const View& view, const View& panel, Commands& commands, LessonKeys& keys, LessonPlace& place) {
+/// `text`: that of the text, which scrolls by itself then, from its beginning where the page was just `turned` to; 0: all of it.
+float draw_page(const View& view, const View& panel, Commands& commands, LessonKeys& keys, LessonPlace& place, float text,
+                bool turned) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const LessonPage& page = lesson.lesson->pages[lesson.page];
   const float width = ImGui::GetContentRegionAvail().x;
   ProseTerms terms{view};
-  if (!page.prose.empty()) {
-    draw_prose(theme, page.prose, lesson.figures != nullptr ? &lesson.figures->shown : nullptr, width, theme.text, &terms);
-    gap(theme, 4);
+  const ExpressionValues* values = lesson.figures != nullptr ? &lesson.figures->shown : nullptr;
+  if (text > 0) {
+    ImGui::BeginChild("text", {width, text}, ImGuiChildFlags_None, page_flags);
+    scroll_page(place, turned);
+    draw_prose(theme, page.prose, values, ImGui::GetContentRegionAvail().x, theme.text, &terms);
+    note_scroll(place, 0, 0);
+    draw_fading_edges(theme, place);
+    ImGui::EndChild();
+  } else if (!page.prose.empty()) {
+    draw_prose(theme, page.prose, values, width, theme.text, &terms);
   }
+  if (!page.prose.empty()) gap(theme, 4);
   draw_problem(view);
   std::optional<AnsweredBox> answered;
   if (page.ask) {
@@ -332,7 +399,7 @@ Theme faint(Theme theme, bool disabled) {
 
 /// Draws Back, how far one is, and Next below the page. Finish on the last page shows the end of the lesson. In a deck both turn
 /// scenes, and scenes are what is counted.
-void draw_way(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place) {
+void draw_way(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place, bool question_goes_on) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const std::size_t pages = lesson.lesson->pages.size();
@@ -349,7 +416,7 @@ void draw_way(const View& view, Commands& commands, LessonKeys& keys, LessonPlac
   const float wide = button_width(theme, next);
   std::string where = scene ? scene_count(view) : say(tr("Page {}/{}"), lesson.page + 1, pages);
   // What the clicker does says it while presenting.
-  if (!view.workspace->present && place.scroll + 1 < place.most) where += fmt::format("   {}", tr("more ▾"));
+  if (!view.workspace->present && (place.scroll + 1 < place.most || question_goes_on)) where += fmt::format("   {}", tr("more ▾"));
   const Rect left = item_rect();
   const float right = ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x;
   draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{left.max.x, left.min.y}, {right - wide, left.max.y}}, theme.text_dim,
@@ -492,27 +559,6 @@ void draw_head(const View& view, Commands& commands, bool ended) {
   wrapped_text(theme.heading, theme.text, ended ? tr("The end of the lesson") : lesson.lesson->pages[lesson.page].title.c_str());
 }
 
-/// Lets the text fade where it goes on beyond the upper or the lower edge of its window, so that no line looks cut.
-void draw_fading_edges(const Theme& theme, const LessonPlace& place) {
-  constexpr float high = 12, solid = 0.4F;  // points; of these the part that covers all
-  constexpr int steps = 6;
-  const ImVec2 at = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
-  const float edge = std::round(high * theme.scale), covered = std::round(solid * edge), step = (edge - covered) / steps;
-  ImDrawList* const list = ImGui::GetWindowDrawList();
-  const auto fade = [&](float from, float inwards) {
-    const auto band = [&](float begin, float end, ImU32 color) {
-      const float a = from + inwards * begin, b = from + inwards * end;
-      list->AddRectFilled({at.x, std::min(a, b)}, {at.x + size.x, std::max(a, b)}, color);
-    };
-    band(0, covered, theme.panel);
-    for (int i = 0; i < steps; ++i)
-      band(covered + step * static_cast<float>(i), covered + step * static_cast<float>(i + 1),
-           with_alpha(theme.panel, 1 - static_cast<float>(i + 1) / (steps + 1)));
-  };
-  if (place.scroll > 1 && place.pinned == 0) fade(at.y, 1);
-  if (place.scroll + place.blank < place.most) fade(at.y + size.y, -1);
-}
-
 /// What the next press of the clicker does, for the one who holds it.
 void draw_told(const View& view, float height) {
   const Theme& theme = *view.theme;
@@ -564,34 +610,30 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
   const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
   LessonKeys keys(state.focus, theme, !popup && !view.workspace->help && !view.lecture->asking, lesson.locked);
   const float told = view.workspace->present ? of.told : 0;
-  constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {of.side, of.edge});
+  bool question_goes_on = false;
   if (ImGui::BeginChild("page", {0, std::max(40.0F, ImGui::GetContentRegionAvail().y - of.way - told)},
-                        ImGuiChildFlags_AlwaysUseWindowPadding, flags)) {
-    constexpr float beyond_any_text = 1e6F;
-    if (turned) {
-      ImGui::SetScrollY(0);
-      place.wanted.reset();
-    }
-    if (place.from_behind) ImGui::SetScrollY(beyond_any_text);  // in every frame: figures that come make the text longer
-    if (const auto wanted = std::exchange(place.wanted, std::nullopt)) ImGui::SetScrollY(*wanted);
+                        ImGuiChildFlags_AlwaysUseWindowPadding, page_flags)) {
+    const float text = ended ? 0 : text_beside_question(view, ImGui::GetContentRegionAvail().x);
+    if (text > 0 && turned) ImGui::SetScrollY(0);
+    if (text == 0) scroll_page(place, turned);
     place.pinned = 0;
     float covered = 0;
     if (ended)
       draw_end(view, commands, keys, place);
     else
-      covered = draw_page(view, shown, commands, keys, place);
-    place.scroll = ImGui::GetScrollY();
-    place.most = ImGui::GetScrollMaxY();
-    place.blank = of.edge + of.gap + of.between;
-    place.seen = ImGui::GetWindowHeight() - covered;
-    place.frame = ImGui::GetFrameCount();
-    draw_fading_edges(theme, place);
+      covered = draw_page(view, shown, commands, keys, place, text, turned);
+    // Where not even a few lines fit above the question, it scrolls too.
+    LessonPlace question;
+    LessonPlace& page = text > 0 ? question : place;
+    note_scroll(page, of.edge + of.gap + of.between, covered);
+    draw_fading_edges(theme, page);
+    question_goes_on = text > 0 && question.scroll + question.blank < question.most;
   }
   ImGui::EndChild();
   ImGui::PopStyleVar();
   if (told > 0) draw_told(view, told);
-  ended ? draw_way_out(view, commands, keys, place) : draw_way(view, commands, keys, place);
+  ended ? draw_way_out(view, commands, keys, place) : draw_way(view, commands, keys, place, question_goes_on);
   ImGui::PopStyleVar();
   ImGui::PopFont();
 }

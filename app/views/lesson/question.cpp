@@ -2,7 +2,6 @@
 #include "app/views/lesson/question.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -14,7 +13,6 @@
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_answer.h"
-#include "app/model/lessons/lesson_expression.h"
 #include "app/model/lessons/typed_quantity.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
@@ -307,15 +305,6 @@ void draw_bar_row(const Theme& theme, const char* label, const std::string& valu
   ImGui::Dummy({width, line + bar + std::round(3 * theme.scale)});
 }
 
-/// Whether an expression needs no run: it reads the GPU's numbers and the sizes of the problem.
-bool is_computed(const std::string& expression) {
-  constexpr std::array sizes = {"B", "H", "N", "Nk", "d", "element_bytes", "block_q", "block_kv"};
-  const auto names = names_in(expression);
-  return names && std::ranges::all_of(*names, [&](const std::string& name) {
-           return name.starts_with("gpu.") || std::ranges::find(sizes, name) != sizes.end();
-         });
-}
-
 void draw_typed(const View& view) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
@@ -326,8 +315,7 @@ void draw_typed(const View& view) {
   if (answer.given)
     draw_bar_row(theme, tr("Your answer"), figure_words(answer.number, ask.unit), std::fabs(answer.number) / most, theme.accent);
   if (figures == nullptr) return;
-  draw_bar_row(theme, is_computed(ask.answer.text) ? tr("Computed") : tr("Simulated"), figure_words(real, ask.unit),
-               std::fabs(real) / most, theme.good);
+  draw_bar_row(theme, answer_source(ask), figure_words(real, ask.unit), std::fabs(real) / most, theme.good);
   if (!answer.given) return;
   const bool right = is_right(ask, answer, *figures);
   wrapped_text(theme.ui_bold, right ? theme.good : theme.bad, verdict_words(answer.number, real, right, ask.unit, ask.tolerance));
@@ -438,8 +426,7 @@ std::vector<std::pair<std::string, ImU32>> verdict_lines(const View& view, float
   if (figures == nullptr || (ask.kind != QuestionKind::number && ask.kind != QuestionKind::draw)) return lines;
   const bool right = answer.given && is_right(ask, answer, *figures);
   if (ask.kind == QuestionKind::number) {
-    const char* const name = is_computed(ask.answer.text) ? tr("Computed") : tr("Simulated");
-    std::string own, right_one = fmt::format("{}: {}", name, figure_words(figures->answer, ask.unit));
+    std::string own, right_one = fmt::format("{}: {}", answer_source(ask), figure_words(figures->answer, ask.unit));
     if (answer.given) own = fmt::format("{}: {}", tr("Your answer"), figure_words(answer.number, ask.unit));
     if (const std::string both = own + "   " + right_one; !own.empty() && text_width(theme.ui_bold, both) <= width)
       right_one = both;

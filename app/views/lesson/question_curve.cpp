@@ -1,6 +1,7 @@
 // A curve that one draws: points over a few values of x, moved by mouse or keys, then beside the simulated one.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -48,25 +49,30 @@ std::string tick(double value) {
 
 std::string (*tick_of(FigureUnit unit))(double) {
   switch (unit) {
-    case FigureUnit::bytes:
-    case FigureUnit::exact_bytes:
-    case FigureUnit::capacity:
-      return &tick<FigureUnit::bytes>;
     case FigureUnit::bandwidth:
       return &tick<FigureUnit::bandwidth>;
-    case FigureUnit::us:
-      return &tick<FigureUnit::us>;
     case FigureUnit::flops:
       return &tick<FigureUnit::flops>;
     case FigureUnit::times:
       return &tick<FigureUnit::times>;
     case FigureUnit::percent:
       return &tick<FigureUnit::percent>;
+    case FigureUnit::bytes:
+    case FigureUnit::exact_bytes:
+    case FigureUnit::capacity:
+    case FigureUnit::us:  // by units_of()
     case FigureUnit::cycles:
     case FigureUnit::number:
       break;
   }
   return &tick<FigureUnit::number>;
+}
+
+/// The units among which the axis of a curve has one.
+std::span<const PlotUnit> units_of(FigureUnit unit) {
+  if (unit == FigureUnit::us) return plot_units_of_us;
+  const bool bytes = unit == FigureUnit::bytes || unit == FigureUnit::exact_bytes || unit == FigureUnit::capacity;
+  return bytes ? std::span<const PlotUnit>(plot_units_of_bytes) : std::span<const PlotUnit>();
 }
 
 /// "HBM bytes": the figure of the curve, where it is one; else its unit.
@@ -102,6 +108,7 @@ CurvePlot begin_plot(const View& view, float height) {
   y.low = 0;
   y.high = top_of(view.lesson);
   y.format = tick_of(ask.unit);
+  y.units = units_of(ask.unit);
   return {area, Plot(theme, ImGui::GetWindowDrawList(), area, x, y)};
 }
 

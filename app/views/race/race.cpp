@@ -251,7 +251,7 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
 
   const double hbm = bytes_now(lane, Link::hbm_read, Link::hbm_write), l2 = bytes_now(lane, Link::l2_to_sm, Link::sm_to_l2);
   const double cycles = std::min(view.playback.cycle, end_of(lane));
-  const auto bytes = [&](double value) { return (lane.state.traffic_exact ? "" : "≈ ") + format_bytes(value); };
+  const auto bytes = [&](double value) { return about_mark(lane, value) + format_bytes(value); };
   double owed = 0;
   for (Tensor tensor : lane.simulation->program->tensors()) owed += owed_bytes(lane, tensor);
   const Counter::Links of_hbm{Link::hbm_read, Link::hbm_write}, of_l2{Link::l2_to_sm, Link::sm_to_l2};

@@ -598,16 +598,15 @@ constexpr float wanted_lines = 14, least_lines = 9;
 
 }  // namespace
 
-void draw_roofline_panel(const View& shown, Commands& commands) {
-  const bool present = shown.workspace->present;
+void draw_roofline_panel(const View& view, Commands& commands) {
+  const bool present = view.workspace->present;
   // A class sees a picture: large labels, and of the words only what the picture cannot show.
-  const Theme theme = present ? without_small_text(reading_theme(*shown.theme)) : *shown.theme;
-  View view = shown;
-  view.theme = &theme;
-  if (view.studies->roofline == nullptr) return study_empty(view, tr("Nothing simulated yet."));
+  const Theme theme = present ? without_small_text(reading_theme(*view.theme)) : *view.theme;
+  const View read{view, &theme};
+  if (view.studies->roofline == nullptr) return study_empty(read, tr("Nothing simulated yet."));
   const RooflineStudy& study = *view.studies->roofline;
   if (!study.complete) {
-    study_progress(view, commands, 0, 1);
+    study_progress(read, commands, 0, 1);
     return;
   }
   const bool held = view.lesson.locked;  // the sentences answer the question of a lesson
@@ -623,10 +622,10 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
   // Before a class, a low panel is for the picture.
   constexpr float least_high = 20;
   const bool small = present && ImGui::GetWindowHeight() < least_high * theme.ui->FontSize;
-  study_head(view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study, timed_run(view), limit),
-             (small ? std::string() : detail + clock_text(view, study)) +
+  study_head(read, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study, timed_run(view), limit),
+             (small ? std::string() : detail + clock_text(read, study)) +
                  (present ? std::string() : " " + time_errors_text(view.studies->errors->time, view.lane().simulation->request)));
-  draw_beside_line(view);
+  draw_beside_line(read);
   std::vector<std::string> sentences;
   if (!held && !present)
     sentences.emplace_back(
@@ -641,10 +640,10 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
   float text = 4 * theme.scale;
   for (const std::string& sentence : sentences) text += wrapped_height(theme.ui_small, sentence, room.x) + 3 * theme.scale;
   auto& state = panel_state<RooflinePanelState>("roofline");
-  const Theme& drawn_theme = plot_theme(theme, *shown.theme, room.x);
-  const View drawn{shown, &drawn_theme};
+  const Theme& drawn_theme = plot_theme(theme, *view.theme, room.x);
+  const View drawn{view, &drawn_theme};
   // The axes do not move with the switch.
-  const std::vector<DrawnPoint> places = drawn_points(view, study, state.all), all = drawn_points(view, study, true);
+  const std::vector<DrawnPoint> places = drawn_points(read, study, state.all), all = drawn_points(read, study, true);
   PlotAxis x = axis_for(study, all, true), y = axis_for(study, all, false);
   const Key key = lay_out_key(drawn_theme, study, state.all, room.x, text_width(drawn_theme.ui_small, y.title));
   // The plot stays in sight whole: sentences that have no room below it are scrolled to.
@@ -662,7 +661,7 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
   label_ridge(plot, drawn, study);
   label_marks(plot, drawn, places);
   draw_measured(plot, drawn, study);
-  if (!held) hover(plot, view, study, places);
+  if (!held) hover(plot, read, study, places);
   ImGui::SetCursorScreenPos({at.x, at.y + height + 4 * theme.scale});
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 3 * theme.scale});
   for (const std::string& sentence : sentences) wrapped_text(theme.ui_small, theme.text_dim, sentence);

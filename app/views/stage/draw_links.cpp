@@ -203,7 +203,7 @@ void draw_note(StageContext& context, const Rect& rect, const char* name, const 
                        .border_width = context.px(1),
                        .dashed = true});
   context.flush();
-  std::string text = std::string(context.lane.state.traffic_exact ? "" : "≈ ") + format_bytes(Bytes(total));
+  std::string text = about_mark(context.lane, static_cast<double>(total)) + format_bytes(Bytes(total));
   ImFont* font = context.total_font();
   if (font->FontSize > line || text_width(font, text) + text_width(theme.ui_small, closer) + context.px(4) > rect.width())
     font = theme.mono_small;

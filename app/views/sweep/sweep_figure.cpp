@@ -175,6 +175,7 @@ PlotAxis y_axis_of(const View& view, const SweepResult& result, SweepQuantity qu
   PlotAxis axis = axis_over(quantity_name(quantity), values);
   axis.format = quantity == SweepQuantity::time ? +[](double v) { return format_time(Nanoseconds(v)); }
                                                 : +[](double v) { return format_bytes(v); };
+  axis.units = quantity == SweepQuantity::time ? std::span<const PlotUnit>(plot_units_of_ns) : plot_units_of_bytes;
   return axis;
 }
 

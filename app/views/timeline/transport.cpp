@@ -306,11 +306,12 @@ void draw_figures(Row& row, const Rect& rect, const View& usual, float right) {
   const std::string last_cycle = format_cycles(lane.simulation->cycles);
   row.text(theme.ui, theme.text_dim, fmt::format("{} {}", tr("Cycle"), format_cycles(Cycles(view.playback.cycle))),
            fmt::format("{} {}", tr("Cycle"), last_cycle), right, tr("SM cycles since the start of the run."));
-  const char* about = lane.state.traffic_exact ? "" : "≈ ";
   const TrafficTable whole = lane.simulation->ledger.table();
   const auto figure = [&](const char* name, std::initializer_list<Link> links, const char* meaning) {
-    row.text(theme.ui, theme.text_dim, fmt::format("{} {}{}", name, about, bytes_text(sum(lane.state.traffic, links))),
-             fmt::format("{} {}{}", name, about, bytes_text(sum(whole, links))), right, meaning);
+    const std::int64_t now = sum(lane.state.traffic, links), all = sum(whole, links);
+    const auto text = [&](std::int64_t bytes, const char* about) { return fmt::format("{} {}{}", name, about, bytes_text(bytes)); };
+    const char* const widest = lane.state.traffic_exact ? "" : "≈ ";  // of all steps, so that nothing moves from step to step
+    row.text(theme.ui, theme.text_dim, text(now, about_mark(lane, static_cast<double>(now))), text(all, widest), right, meaning);
   };
   if (!counts_on_cards(view)) {
     const std::int64_t left = left_in_l2(lane);

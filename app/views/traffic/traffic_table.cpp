@@ -111,8 +111,8 @@ std::string spared_text(LinkChoice choice, const TrafficRow& row) {
 }
 
 std::string row_details(const View& view, const TrafficRow& row) {
-  const bool exact_so_far = view.lane().state.traffic_exact;
-  std::string body = say(tr("So far: {}{}"), exact_so_far ? "" : "≈ ", format_exact_bytes(Bytes(row.so_far)));
+  std::string body =
+      say(tr("So far: {}{}"), about_mark(view.lane(), static_cast<double>(row.so_far)), format_exact_bytes(Bytes(row.so_far)));
   if (view.lesson.locked) {
     add_line(body, tr("The whole run shows after the answer."));
     return body;
@@ -140,10 +140,9 @@ void draw_difference(ImDrawList* list, const Theme& theme, const Columns& column
 void draw_figures(ImDrawList* list, const View& view, const Columns& columns, const TrafficRow& row, float top, float height,
                   bool bold) {
   const Theme& theme = *view.theme;
-  const bool exact = view.lane().state.traffic_exact;
   const ImU32 figure = row.whole == 0 ? theme.text_faint : theme.text;
   cell(list, theme.mono_small, columns, columns.so_far, top, height, row.so_far == 0 ? theme.text_faint : theme.text_dim,
-       fmt::format("{}{}", exact || row.so_far == 0 ? "" : "≈ ", bytes_text(columns, row.so_far)));
+       fmt::format("{}{}", about_mark(view.lane(), static_cast<double>(row.so_far)), bytes_text(columns, row.so_far)));
   if (view.lesson.locked) {
     for (const float edge : {columns.whole, columns.formula})
       cell(list, theme.mono_small, columns, edge, top, height, theme.text_faint, hidden_figure);

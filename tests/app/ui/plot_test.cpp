@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,19 @@ bool meet(const Rect& a, const Rect& b) {
 }
 
 }  // namespace
+
+TEST_CASE("plot: all ticks at equal steps have one unit, zero too") {
+  const auto texts = [](double high, std::span<const PlotUnit> units) {
+    const PlotAxis axis{.low = 0, .high = high, .log = false, .units = units};
+    std::vector<std::string> out;
+    for (const PlotTick& tick : plot_ticks(axis, 3)) out.push_back(tick.text);
+    return out;
+  };
+  CHECK(texts(60, plot_units_of_us) == std::vector<std::string>{"0 µs", "20 µs", "40 µs", "60 µs"});
+  CHECK(texts(1500, plot_units_of_us) == std::vector<std::string>{"0 ms", "0.5 ms", "1 ms", "1.5 ms"});
+  CHECK(texts(1500, plot_units_of_bytes) == std::vector<std::string>{"0 kB", "0.5 kB", "1 kB", "1.5 kB"});
+  CHECK(texts(0.6, plot_units_of_ns) == std::vector<std::string>{"0 ns", "0.2 ns", "0.4 ns", "0.6 ns"});
+}
 
 TEST_CASE("plot: an axis from 0 has a 0 without a sign at its foot") {
   const PlotAxis axis{.low = 0, .high = 3, .log = false, .format = [](double value) { return std::to_string(value); }};

@@ -431,6 +431,44 @@ TEST_CASE(
   CHECK(panel->Scroll.y == 0);
 }
 
+TEST_CASE("large text: in a small window the options of a question are on screen, and the text above them scrolls") {
+  Session::Start start = opening_start();
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  const auto script = WindowScript::open(std::move(start), 1280, 720, 1.5F);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"09-causal-balance", 2});
+  REQUIRE(script->view().lesson.locked);
+  const auto window = [](std::string_view name) -> const ImGuiWindow* {
+    for (const ImGuiWindow* each : ImGui::GetCurrentContext()->Windows)
+      if (each->WasActive && std::string_view(each->Name).substr(std::string_view(each->Name).rfind('/') + 1).starts_with(name))
+        return each;
+    return nullptr;
+  };
+  REQUIRE(window("page_") != nullptr);
+  CHECK(window("page_")->ScrollMax.y == 0);
+  REQUIRE(window("text_") != nullptr);
+  CHECK(window("text_")->ScrollMax.y > 0);
+  LessonAnswer none;
+  none.given = false;
+  script->command(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+  CHECK(window("text_") == nullptr);
+}
+
+TEST_CASE("lesson: the panel beside the stage that a page looks at alone has most of the column's height") {
+  Session::Start start = opening_start();
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  const auto script = WindowScript::open(std::move(start), 1280, 720);
+  if (script == nullptr) return;
+  const auto heights = [&] {
+    const Layout& layout = script->frame().layout();
+    return std::pair(layout.softmax.height(), layout.traffic.height());
+  };
+  script->command(OpenLesson{"03-one-pass", 4});  // looks at the row
+  CHECK(heights().first > 1.5F * heights().second);
+  script->command(OpenLesson{"01-why-memory", 1});  // looks at the traffic
+  CHECK(heights().second > 1.5F * heights().first);
+}
+
 TEST_CASE("large text: on a page of a lesson no text is over another, and what scrolls says so") {
   for (const float scale : {1.0F, 1.5F, 2.0F}) {
     Session::Start start = opening_start();

@@ -1,7 +1,9 @@
 // While a question of a lesson is held, no panel answers it; the presenter's window has the notes.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -16,6 +18,7 @@
 #include "app/ui/text_record.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/lesson_menu.h"
+#include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
@@ -131,8 +134,13 @@ TEST_CASE("lesson: a page that looks at Compare names its runs, shows its own, a
   CHECK(held.find("Standard attention") != std::string::npos);
   // The question asks how the other run differs from the page's own: that one is the picture before the answer.
   CHECK(held.find(format_time(shown.time)) != std::string::npos);
-  CHECK(held.find(format_time(other.time)) == std::string::npos);
+  // Of the other run the bytes that are asked for wait, and nothing else does.
+  CHECK(held.find(format_time(other.time)) != std::string::npos);
+  CHECK(std::ranges::count(held, '?') == 1);
+  const std::string asked = format_bytes(other.ledger.total(Link::l2_to_sm) + other.ledger.total(Link::sm_to_l2));
+  CHECK(held.find(asked) == std::string::npos);
   show_answer(opened);
+  CHECK(text_of(screen, opened.session, &draw_compare_panel).find(asked) != std::string::npos);
   const std::string answered = text_of(screen, opened.session, &draw_compare_panel);
   CAPTURE(answered);
   for (const Simulation* run : {&shown, &other}) {
@@ -368,7 +376,7 @@ TEST_CASE("lesson 9: the page about bytes leaves the times to the page that asks
   CAPTURE(bytes);
   CHECK(bytes.find(" MB") != std::string::npos);
   CHECK(bytes.find("µs") == std::string::npos);
-  CHECK(bytes.find("asked on a later page") != std::string::npos);
+  CHECK(bytes.find("asked on page 3") != std::string::npos);
   CHECK(bytes.find('?') == std::string::npos);  // its own answer was given
   opened.after(TurnLessonPage{1});
   show_answer(opened);
@@ -451,6 +459,71 @@ TEST_CASE("lesson: bars beside a question have what its text says and what canno
   CAPTURE(half);
   CHECK(half.find("17.7 GFLOP") != std::string::npos);  // of the causal run, as in the text
   CHECK(half.find('?') != std::string::npos);           // its time
+  opened.after(OpenLesson{"12-not-the-same-twice", 7});
+  const std::string blocks = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(blocks);
+  CHECK(blocks.find("GFLOP") != std::string::npos);
+  CHECK(std::ranges::count(blocks, '?') == 2);  // the times of the other two runs
+}
+
+TEST_CASE("lesson 15: what does not answer the question of bytes is there, and the time names the page that asks for it") {
+  Opened opened(start_with_all_lessons());
+  PanelScreen screen({1200, 800});
+  opened.after(OpenLesson{"15-why-128", 2});
+  const std::string bars = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(bars);
+  const std::vector<PageRun>& runs = opened.view().lesson.figures->runs;
+  for (const PageRun& run : runs) {
+    CHECK(bars.find(format_short(static_cast<double>(run.simulation->flops), "FLOP")) != std::string::npos);
+    CHECK(bars.find(format_bytes(run.simulation->extra_hbm)) != std::string::npos);
+  }
+  // Those of the page's own run alone are on screen.
+  CHECK(std::ranges::count(bars, '?') == static_cast<std::ptrdiff_t>(runs.size()) - 1);
+  CHECK(bars.find("asked on page 5") != std::string::npos);
+}
+
+TEST_CASE("lesson 10: the number that was recorded is not called simulated") {
+  Session::Start start = start_with_all_lessons();
+  start.measurements = load_measurements();
+  Opened opened(std::move(start));
+  PanelScreen screen({400, 800});
+  opened.after(OpenLesson{"10-simulated-and-measured", 0});
+  REQUIRE(opened.view().lesson.locked);
+  show_answer(opened);
+  const std::string page = text_of(screen, opened.session, &draw_lesson_panel);
+  CAPTURE(page);
+  CHECK(page.find("Measured") != std::string::npos);
+  CHECK(page.find("Simulated\n") == std::string::npos);
+}
+
+TEST_CASE("bars of runs: like stands beside like, two totals or the parts of both") {
+  Session::Start start = start_with_all_lessons();
+  start.measurements = load_measurements();
+  Opened opened(std::move(start));
+  opened.after(OpenLesson{"10-simulated-and-measured", 1});
+  show_answer(opened);
+  const PageRun& run = opened.view().lesson.figures->runs.front();
+  REQUIRE(run.recorded);
+  const auto parts = [](double read, double written) {
+    return format_bytes(read) + " read, " + format_bytes(written) + " written";
+  };
+  const double read = *counter(run.recorded->measured(), "l2_to_sm_bytes"),
+               written = *counter(run.recorded->measured(), "sm_to_l2_bytes");
+  const std::string of_recording = parts(read, written);
+  const std::string of_run = parts(static_cast<double>(run.simulation->ledger.total(Link::l2_to_sm).value),
+                                   static_cast<double>(run.simulation->ledger.total(Link::sm_to_l2).value));
+  for (const float width : {600.0F, 900.0F, 1200.0F, 2000.0F, 2800.0F}) {
+    PanelScreen screen({width, 800});
+    std::string bars = text_of(screen, opened.session, &draw_compare_panel);
+    CAPTURE(bars);
+    const std::size_t split = bars.find("recorded: " + of_recording);
+    if (split == std::string::npos) {
+      CHECK(bars.find("recorded: " + format_bytes(read + written)) != std::string::npos);
+      continue;
+    }
+    bars.erase(split, 10 + of_recording.size());
+    CHECK(bars.find(of_run) != std::string::npos);
+  }
 }
 
 TEST_CASE("bars of runs: in a narrow room the words for dashed parts take a second line") {

@@ -356,6 +356,21 @@ TEST_CASE("window: a time under load has the mean error of recorded runs beside 
         "How far times of FlashAttention-2 are off is unknown: no run of flash2 is recorded on a100.");
 }
 
+TEST_CASE("transport: no bytes are exactly none, also in a long run whose bytes so far are approximate") {
+  Opened opened(h200_start({.heads = 64, .kv_heads = 64, .seq_q = 4096, .seq_kv = 4096, .head_dim = 64, .causal = true}));
+  PanelScreen screen({2400, 60});
+  const auto draw = [](const View& shown, Commands& commands) { draw_transport({{0, 0}, {2400, 60}}, shown, commands); };
+  View view;
+  static_cast<SessionView&>(view) = opened.after(SeekStep{40});
+  REQUIRE_FALSE(view.lane().state.traffic_exact);
+  CHECK(screen.text(view, draw).find("HBM ≈ ") != std::string::npos);
+  static_cast<SessionView&>(view) = opened.after(SeekStep{0});
+  const std::string text = screen.text(view, draw);
+  CAPTURE(text);
+  CHECK(text.find("HBM 0 B") != std::string::npos);
+  CHECK(text.find("≈ 0") == std::string::npos);
+}
+
 TEST_CASE("fit, roofline, what if, sweep: each says how far predicted times are off, in the same words") {
   Session::Start start =
       h200_start({.heads = 4, .kv_heads = 4, .seq_q = 384, .seq_kv = 384, .head_dim = 64, .dtype = DataType::fp16});
