@@ -140,8 +140,8 @@ std::string answered(const SessionView& view, const LessonPage& page, HtmlProse&
   for (const LessonWrong& wrong : ask.wrong)
     out += fmt::format("<div class=\"dim why\" hidden>{}</div>",
                        HtmlProse(view, &lesson.figures->revealed).blocks(reason_words(wrong)));
-  out +=
-      fmt::format("<p class=\"right\">{}</p></fieldset>", html_text(say(tr("Simulated: {}"), answer_words(ask, *lesson.figures))));
+  out += fmt::format("<p class=\"right\">{}</p></fieldset>",
+                     html_text(fmt::format("{}: {}", answer_source(ask), answer_words(ask, *lesson.figures))));
   if (page.reveal) out += revealed.blocks(page.reveal->say);
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/session/lane.h"
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
 #include "app/views/caption.h"
@@ -125,7 +126,7 @@ std::string base64(std::string_view bytes) {
 std::string bytes_on(const Lane& lane, Link link) {
   std::int64_t bytes = 0;
   for (const auto& by_link : lane.state.traffic) bytes += by_link[static_cast<std::size_t>(link)];
-  return fmt::format("{}{}", lane.state.traffic_exact ? "" : "≈ ", format_exact_bytes(Bytes(bytes)));
+  return fmt::format("{}{}", about_mark(lane, static_cast<double>(bytes)), format_exact_bytes(Bytes(bytes)));
 }
 
 std::string table_of(const PageHead& head, const PageStep& step) {
