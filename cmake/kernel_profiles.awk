@@ -18,7 +18,7 @@ BEGIN {
   fields["reading"] = "launch dtype head_dim dependent_share setup_instructions setup_round_trips multiply_add_instructions"
   row_type["overhead"] = "OverheadReading"
   # What follows "what" is one member of the row.
-  fields["overhead"] = "launch at head_dim times what instructions shared_round_trips barriers alu exps wavefronts"
+  fields["overhead"] = "launch at head_dim times what instructions shared_round_trips barriers alu exps wavefronts stall_cycles"
   tables = split("build reading overhead", table_names, " ")
   for (t = 1; t <= tables; ++t) {
     count = split(fields[table_names[t]], names, " ")

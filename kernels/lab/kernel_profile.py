@@ -348,8 +348,9 @@ def counted_rows(kernel, nvcc, cuobjdump):
     """
     import gradient_counts
     import loop_counts
+    import step_counts
     from rungs import RUNGS
-    for counter, kernels in ((loop_counts, RUNGS), (gradient_counts, gradient_counts.SOURCES.keys() - {"flex_backward"})):
+    for counter, kernels in ((loop_counts, RUNGS), (gradient_counts, gradient_counts.SOURCES.keys() - {"flex_backward"}), (step_counts, {"flash1"})):
         if kernel in kernels:
             return counter.rows(kernel, nvcc, cuobjdump), f"kernels/lab/{counter.__name__}.py"
     return None

@@ -28,7 +28,7 @@ OTHER = 10
 def functions(kernel, nvcc, cuobjdump):
     """Yields each function of a kernel: its name, and (address, text, upper half of the code) of its instructions."""
     with tempfile.TemporaryDirectory() as folder:
-        cubin, _ = profile.compile_one(nvcc, profile.ROOT / "kernels" / kernel / SOURCES[kernel], folder, profile.architecture_of(kernel))
+        cubin, _ = profile.compile_one(nvcc, profile.ROOT / "kernels" / kernel / SOURCES.get(kernel, f"{kernel}.cu"), folder, profile.architecture_of(kernel))
         listing = profile.machine_code(cubin, cuobjdump)
     line = re.compile(r"/\*([0-9a-f]{4,})\*/\s+([^;]*?)\s*;\s+/\* 0x[0-9a-f]+ \*/\s*/\* (0x[0-9a-f]+) \*/")
     for part in listing.split("Function : ")[1:]:

@@ -64,7 +64,7 @@ void count_store(Instructions& counts, const Operation& op, const BlockOperation
   if (is_bulk_addition(op, block, needs)) return add(counts, with_address * needs.threads / lanes);  // one lane of each warp asks
   add(counts, copy_cost * static_cast<double>(op.bytes) / wide_bytes);
   const double pairs = static_cast<double>(op.tile.rows) * op.tile.cols / 2 / lanes;
-  if (op.tile.cols > 1 && type_of(op.tile.tensor, type) != DataType::fp32) add(counts, with_address * pairs, pairs);
+  if (op.tile.cols > 1 && !op.staged && type_of(op.tile.tensor, type) != DataType::fp32) add(counts, with_address * pairs, pairs);
 }
 
 void count_arithmetic(Instructions& counts, const Operation& op, const KernelNeeds& needs) {

@@ -70,6 +70,8 @@ OpKey key_of(const Operation& op, const BlockOperations& block) {
   key.shared_round_trips = op.shared_round_trips;
   key.l2_round_trips = op.l2_round_trips;
   key.wavefronts = op.wavefronts;
+  key.stall_cycles = op.stall_cycles;
+  key.staged = op.staged ? 1 : 0;
   key.executed_eighths = op.executed_eighths;
   key.exps_each = op.exps_each;
   key.left_reads = op.left_reads;
@@ -129,9 +131,9 @@ void OperationCosts::set_work(OpClass& c, const Operation& op, const BlockOperat
   // A block with fewer warps than sub-partitions leaves some idle, and a warp cannot issue one instruction every cycle. Overhead
   // instructions delay a warp's next operation even when the pipes are idle, so they are added on top.
   const double warps = needs.threads / lanes, spread = gpu_.sm_sub_partitions / std::min(gpu_.sm_sub_partitions, warps);
-  const double beside = op.instructions * instruction_cycles(needs),
-               in_calls = models_instruction_latency() ? counts.in_calls / warps : 0,
-               own = std::max(counts.issued / warps * instruction_cycles(needs) - beside, in_calls);
+  const double each = instruction_cycles(needs), beside = overhead_cycles(op, needs);
+  const double in_calls = models_instruction_latency() ? counts.in_calls / warps : 0;
+  const double own = std::max(counts.issued / warps * each - op.instructions * each, in_calls);
   c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
   if (!on_tensor_cores) of(Pipe::tensor) = taken;
   if (is_disturbed() && !on_tensor_cores) {
@@ -147,15 +149,24 @@ void OperationCosts::set_work(OpClass& c, const Operation& op, const BlockOperat
   if (models_instruction_latency()) c.timing.issued = static_cast<float>(counts.issued / warps);
 }
 
-/// Returns the mean cycles x from an instruction of a warp to its next. Alone it takes `alone`: its issue slot and the wait for the
-/// previous result. Each of the n other warps of the block on the scheduler occupies it for a share issue / x of the time, and then
-/// costs one slot. So x = alone + n issue² / x, solved for x. It is at least the slots of all warps.
-double OperationCosts::instruction_cycles(const KernelNeeds& needs) const {
+double OperationCosts::cycles_alone(const KernelNeeds& needs) const {
+  if (gpu_.sm_issues_per_cycle <= 0) return 0;
+  const double issue = gpu_.sm_sub_partitions / gpu_.sm_issues_per_cycle;  // the slot; then it waits for the previous result
+  return issue + needs.dependent_share * std::max(0.0, gpu_.sm_dependent_cycles - issue);
+}
+
+/// Each of the n other warps of the block on the scheduler occupies it for a share issue / x of the time, and then costs one slot.
+/// So x = alone + n issue² / x, solved for x. It is at least the slots of all warps.
+double OperationCosts::instruction_cycles(const KernelNeeds& needs, double alone) const {
   if (!models_instruction_latency() || gpu_.sm_issues_per_cycle <= 0) return 0;
   const double issue = gpu_.sm_sub_partitions / gpu_.sm_issues_per_cycle;  // of a scheduler
-  const double alone = issue + needs.dependent_share * std::max(0.0, gpu_.sm_dependent_cycles - issue);
   const double others = std::max(0.0, static_cast<double>(needs.threads) / warp_lanes / gpu_.sm_sub_partitions - 1);
   return std::max((others + 1) * issue, (alone + std::sqrt(alone * alone + 4 * others * issue * issue)) / 2);
+}
+
+double OperationCosts::overhead_cycles(const Operation& op, const KernelNeeds& needs) const {
+  const double alone = op.stall_cycles > 0 ? static_cast<double>(op.stall_cycles) / op.instructions : cycles_alone(needs);
+  return op.instructions * instruction_cycles(needs, alone);
 }
 
 void OperationCosts::begin_launch(const KernelNeeds& needs) {
@@ -259,7 +270,7 @@ std::int64_t OperationCosts::bytes_through_shared(const Operation& op, const Ope
   if (!models_instruction_latency()) return bytes;
   // A tile of sums is staged through shared memory. That costs time but is not traffic of the algorithm. Additions are not staged:
   // a lane adds what it holds.
-  if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products)
+  if (op.kind == OpKind::store && op.tile.cols > 1 && !op.staged && !is_shared(block, op.src[0]) && needs.has_products)
     bytes += 2 * std::int64_t{op.tile.rows} * op.tile.cols * bytes_of_element(op.tile.tensor);
   return bytes + static_cast<std::int64_t>(executed.wavefronts) * needs.threads / warp_lanes * wavefront_bytes;
 }
@@ -290,7 +301,9 @@ OpClass OperationCosts::class_of(const Operation& op, const BlockOperations& blo
   c.bank_cycles = static_cast<double>(bytes_through_shared(op, executed, block)) * cycles_per_smem_byte_;
   c.timing.smem_cycles = c.bank_cycles;
   c.timing.duration = std::max(c.timing.duration, c.bank_cycles);
-  c.timing.slack = static_cast<float>(c.timing.duration - c.timing.issued * instruction_cycles(needs_of(op)));
+  const KernelNeeds& needs = needs_of(op);
+  const double each = instruction_cycles(needs), known = overhead_cycles(op, needs) - op.instructions * each;  // of stalls
+  c.timing.slack = static_cast<float>(c.timing.duration - c.timing.issued * each - known);
   c.timing.duration += latency_of(c, executed, block);
   c.timing.shown = c.timing.awaited == Pipe::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.awaited)];
   c.busy_cycles = c.timing.shown;

@@ -74,7 +74,7 @@ struct OpKey {
   std::int16_t instructions = 0, other_alu = 0, other_exps = 0, barriers = 0;
   std::int16_t shared_round_trips = 0, l2_round_trips = 0, wavefronts = 0, executed_eighths = 0;
   std::int16_t exps_each = 0;
-  std::array<std::int16_t, 2> unused{};
+  std::int16_t stall_cycles = 0, staged = 0;
   std::uint16_t left_reads = 0, right_reads = 0;
   std::int32_t rows = 0, cols = 0, inner = 0, tile_rows = 0, tile_cols = 0;
   std::int32_t whole_rows = 0, whole_keys = 0;  // of the block
@@ -159,7 +159,13 @@ class OperationCosts {
 
  private:
   void set_work(OpClass& c, const Operation& op, const BlockOperations& block) const;
-  double instruction_cycles(const KernelNeeds& needs) const;
+  /// Returns the mean cycles from an instruction of a warp to its next, where a warp alone on its scheduler takes `alone`.
+  double instruction_cycles(const KernelNeeds& needs, double alone) const;
+  double instruction_cycles(const KernelNeeds& needs) const { return instruction_cycles(needs, cycles_alone(needs)); }
+  /// Returns the mean cycles from an instruction of a warp that is alone on its scheduler to its next.
+  double cycles_alone(const KernelNeeds& needs) const;
+  /// Returns the cycles of a warp for the overhead instructions of an operation.
+  double overhead_cycles(const Operation& op, const KernelNeeds& needs) const;
   OpTiming setup_timing(const KernelNeeds& needs) const;
   double latency_of(const OpClass& c, const Operation& op, const BlockOperations& block) const;
   const KernelNeeds& needs_of(const Operation& op) const {

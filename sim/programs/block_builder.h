@@ -111,7 +111,10 @@ class BlockBuilder {
     op.other_alu = static_cast<std::int16_t>(what.alu);
     op.other_exps = static_cast<std::int16_t>(what.exps);
     op.wavefronts = static_cast<std::int16_t>(what.wavefronts);
+    op.stall_cycles = static_cast<std::int16_t>(what.stall_cycles);
   }
+  /// Says of the latest store that an operation before it has packed the tile and put it into shared memory.
+  void staged() { out_.operations.back().staged = true; }
   /// Sets how many elements each warp requests at once by the latest load and the loads issued with it.
   void asked_at_once(std::int64_t elements) {
     Operation& op = out_.operations.back();

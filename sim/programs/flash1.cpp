@@ -87,20 +87,21 @@ Schema declared() {
 /// The kernel's overhead instructions in one inner step.
 struct Flash1Overhead {
   explicit Flash1Overhead(const AttentionProblem& problem) {
-    const KernelProfile& kernel = kernel_profile(id);
-    const Overhead addresses = kernel.overhead("attention", "addresses", problem);  // addresses and guards of loads and stores
-    scores = addresses + kernel.overhead("attention", "scores", problem);
-    statistics = kernel.overhead("attention", "statistics", problem);
+    const auto of = [&](std::string_view part) { return kernel_profile(id).overhead("attention", part, problem); };
+    requests = of("requests");
+    arrival = of("arrival");
+    statistics = of("statistics");
+    rescale = of("rescale");
     // The compiler must assume that an element of O written to shared memory is the next one read. So the round trips to shared
     // memory cannot overlap; each carries two elements of 16 rows.
-    const int of_128_columns = kernel.overhead("attention", "rescale_of_128_columns", problem).shared_round_trips;
-    rescale.shared_round_trips = static_cast<int>(problem.head_dim * of_128_columns / 128);
-    store = addresses + kernel.overhead("attention", "store", problem);
+    rescale.shared_round_trips = static_cast<int>(rescale.shared_round_trips * problem.head_dim / compiled_head_dim(problem));
+    store = of("store");
   }
-  Overhead scores;
+  Overhead requests;    // addresses and guards of the loads
+  Overhead arrival;     // O, l and m go from registers to shared memory
   Overhead statistics;  // shuffles, and updates of l and m
-  Overhead rescale;
-  Overhead store;  // O is staged through shared memory
+  Overhead rescale;     // O in shared memory: read, widened, packed, written
+  Overhead store;
 };
 
 class Flash1 final : public TileProgram {
@@ -166,7 +167,7 @@ class Flash1 final : public TileProgram {
     const std::int32_t m = b.load(Line::load_o, tiles::m, one_by_one ? l : written);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
     b.after_load(m);
-    b.overhead(overhead_.scores);
+    b.overhead(overhead_.arrival);
     if (masked) b.mask(Line::mask, tiles::s);
     b.row_max(Line::tile_max, tiles::m_tile, ChipTile::none, tiles::s);
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m_tile);
@@ -183,9 +184,10 @@ class Flash1 final : public TileProgram {
     b.overhead(overhead_.rescale);
     b.divide(Line::rescale, tiles::o, tiles::l_new);
     b.store(Line::store, tiles::o);
+    b.staged();
     b.store(Line::store, tiles::l_new);
     const std::int32_t last = b.store(Line::store, tiles::m_new);
-    b.overhead(overhead_.store);
+    b.overhead(overhead_.store + overhead_.requests);  // those of the next step, which its loads wait for
     return last;
   }
 

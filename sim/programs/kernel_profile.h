@@ -18,20 +18,24 @@ namespace tilescope {
 ///   shared_round_trips, l2_round_trips   round trips to shared memory and to the L2 that cannot overlap
 ///   barriers      barriers of all warps of the block
 ///   alu, exps     part of `instructions`: those on the ALU pipe (maxima, conversions) and on the exponential pipe
+///   stall_cycles  the stall counts that the compiler encoded in `instructions`, added up; 0: not counted, so that they take as
+///   long
+///                 as the launch's other instructions (LaunchReading::dependent_share)
 ///   wavefronts    wavefronts of shuffles and broadcast reads in the memory pipe
 struct Overhead {
-  int instructions = 0, shared_round_trips = 0, barriers = 0, l2_round_trips = 0, alu = 0, exps = 0, wavefronts = 0;
+  int instructions = 0, shared_round_trips = 0, barriers = 0, l2_round_trips = 0, alu = 0, exps = 0, wavefronts = 0,
+      stall_cycles = 0;
 
   constexpr Overhead& operator+=(const Overhead& other) {
     instructions += other.instructions, shared_round_trips += other.shared_round_trips, barriers += other.barriers,
         l2_round_trips += other.l2_round_trips;
-    alu += other.alu, exps += other.exps, wavefronts += other.wavefronts;
+    alu += other.alu, exps += other.exps, wavefronts += other.wavefronts, stall_cycles += other.stall_cycles;
     return *this;
   }
   friend constexpr Overhead operator+(Overhead a, const Overhead& b) { return a += b; }
   friend constexpr Overhead operator*(Overhead a, int times) {
     a.instructions *= times, a.shared_round_trips *= times, a.barriers *= times, a.l2_round_trips *= times;
-    a.alu *= times, a.exps *= times, a.wavefronts *= times;
+    a.alu *= times, a.exps *= times, a.wavefronts *= times, a.stall_cycles *= times;
     return a;
   }
 };

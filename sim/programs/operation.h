@@ -184,6 +184,8 @@ struct Operation {
   std::int16_t barriers = 0;                   // barriers of all warps of the block
   std::int16_t l2_round_trips = 0;             // dependent round trips to the L2, besides the loads
   std::int16_t wavefronts = 0;                 // per warp: shuffles and broadcast reads, in the memory pipe
+  std::int16_t stall_cycles = 0;               // of `instructions`, added up; 0: they stall as the launch's others do
+  bool staged = false;                         // store: an operation before has packed the tile and put it into shared memory
   std::uint8_t sectors_at_once = 0;   // load: sectors that a warp requests together with other loads; 0: its share of this load
   std::uint8_t rounds = 1;            // load: parts of equal size, each asked for when the one before has arrived
   std::uint8_t requests = 0;          // wait: boxes that a thread of its group has asked TMA for just before it

@@ -79,30 +79,38 @@ struct Cost {
   }
   std::array<double, pipe_count> work() const { return {multiplies() ? products() : taken(), exps(), others()}; }
 
+  double slot() const { return gpu.sm_sub_partitions / gpu.sm_issues_per_cycle; }
   /// Mean cycles from an instruction of a warp to its next one.
   double instruction() const {
-    if (!waits()) return 0;
-    const double slot = gpu.sm_sub_partitions / gpu.sm_issues_per_cycle;
-    const double alone = slot + needs.dependent_share * std::max(0.0, gpu.sm_dependent_cycles - slot);
+    return waits() ? instruction(slot() + needs.dependent_share * std::max(0.0, gpu.sm_dependent_cycles - slot())) : 0;
+  }
+  /// The same where a warp takes `alone` if it has its scheduler to itself.
+  double instruction(double alone) const {
+    const double slot = this->slot();
     const double beside = std::max(0.0, warps() / gpu.sm_sub_partitions - 1);
     return std::max(slot * (beside + 1), alone / 2 + std::sqrt(alone * alone / 4 + beside * slot * slot));
+  }
+  /// Cycles of a warp for the overhead instructions: those that the compiler encoded, where they are known.
+  double overhead() const {
+    if (!waits()) return 0;
+    return op.instructions * (op.stall_cycles > 0 ? instruction(op.stall_cycles * 1.0 / op.instructions) : instruction());
   }
   /// Bytes through shared memory: with the staging of sums that are stored, and with shuffles.
   double shared_bytes() const {
     auto bytes = static_cast<double>(executed().smem_read_bytes + op.smem_write_bytes);
     if (!waits()) return bytes;
-    if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products)
+    if (op.kind == OpKind::store && op.tile.cols > 1 && !op.staged && !is_shared(block, op.src[0]) && needs.has_products)
       bytes += 2.0 * op.tile.rows * op.tile.cols * static_cast<double>(element_bytes(problem.dtype));
     return bytes + 128 * executed().wavefronts * warps();
   }
   double banks() const { return shared_bytes() * per(gpu.sm_shared_bytes_per_cycle); }
   /// From its first instruction to its last, or to the last byte that it takes from shared memory.
   double issue() const {
-    const double overhead = op.instructions * instruction();
     const double idle = std::max(1.0, gpu.sm_sub_partitions / warps());  // sub-partitions without a warp
     const double pipes = std::max({multiplies() ? products() : 0, exps(), others()}) * idle;
     const double calls = waits() ? counts().in_calls / warps() : 0;
-    return std::max({banks(), pipes, overhead + calls, counts().issued / warps() * instruction()});
+    const double arithmetic = counts().issued / warps() * instruction() - op.instructions * instruction();
+    return std::max(banks(), std::max(pipes - overhead(), std::max(calls, arithmetic)) + overhead());
   }
   double latency() const {
     double cycles = op.barriers * gpu.sm_barrier_cycles;
@@ -183,7 +191,8 @@ void check_class(const OpClass& c, const Cost& cost, ProductInstruction instruct
   } else {
     CHECK(t.shown == near(pipe));
     CHECK(t.duration == near(adds_tile ? gpu.sm_box_issue_cycles : loads_boxes ? boxes_of(op) * gpu.sm_box_issue_cycles : alone));
-    CHECK(t.slack == near(cost.issue() - issued * cost.instruction()).scale(1 + cost.issue()));
+    CHECK(t.slack == near(cost.issue() - issued * cost.instruction() + op.instructions * cost.instruction() - cost.overhead())
+                         .scale(1 + cost.issue()));
   }
   if (loads_boxes)
     CHECK(c.busy_cycles == near(static_cast<double>(op.bytes) /
