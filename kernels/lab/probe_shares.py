@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes into docs/ladder.md what the consumer groups of the probed rungs wait for, simulated and measured.
 
-Usage: probe_shares.py [TILESCOPE]     build/release/tilescope by default; reads assets/measured/h100-probe-hopper_*.json and -flash3-*
+Usage: probe_shares.py [TILESCOPE]     build/release/tilescope by default; reads assets/measured/<gpu>-probe-hopper_*.json
 Shares are of the time of the blocks of one SM, averaged over groups. Simulated: from `tilescope export --sheet steps`.
 """
 import csv
@@ -43,11 +43,11 @@ def measured(probe):
     return columns(blocks, full, turn, len(consumers), 4 * pairs * probe["problem"]["head_dim"])
 
 
-def simulated(probe, tilescope):
+def simulated(probe, tilescope, gpu):
     p = probe["problem"]
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "steps.csv"
-        subprocess.run([tilescope, "export", "--algorithm", probe["kernel"], "--gpu", "h100", "--batch", str(p["batch"]), "--heads",
+        subprocess.run([tilescope, "export", "--algorithm", probe["kernel"], "--gpu", gpu, "--batch", str(p["batch"]), "--heads",
                         str(p["heads"]), "--seq", str(p["seq_q"]), "--head-dim", str(p["head_dim"]), "--dtype", p["dtype"],
                         "--sheet", "steps", "--out", str(out)] + (["--causal"] if p["causal"] else []), check=True, capture_output=True)
         rows = list(csv.DictReader(out.open()))
@@ -68,14 +68,14 @@ def simulated(probe, tilescope):
     return columns(blocks, full, turn, groups, 4 * softmaxes * 64 * probe["tile"]["block_kv"] * p["head_dim"])
 
 
-def main():
-    tilescope = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build/release/tilescope")
+def table_of(gpu, tilescope):
+    """Returns the lines of the table of a GPU."""
     lines = ["| rung | full tokens | measured | its turn | measured | tensor cores idle | measured | time without and with the probe |",
              "|---|---:|---:|---:|---:|---:|---:|---:|"]
     for name in RUNGS:
-        for path in sorted((ROOT / "assets/measured").glob(f"h100-probe-{name}-d*.json")):
+        for path in sorted((ROOT / "assets/measured").glob(f"{gpu}-probe-{name}-d*.json")):
             probe = json.loads(path.read_text())
-            model, real = simulated(probe, tilescope), measured(probe)
+            model, real = simulated(probe, tilescope, gpu), measured(probe)
             has_turns = model[1] > 0 or real[1] > 0
             cells = [f"`{name}`" + (" causal" if probe["problem"]["causal"] else "")]
             for i in (0, 1, 2):
@@ -83,12 +83,19 @@ def main():
                 cells += ["–", "–"] if absent else [f"{100 * model[i]:.0f} %", f"{100 * real[i]:.0f} %"]
             cells.append(f"{probe['plain_ns'] / 1e3:.1f}, {probe['probed_ns'] / 1e3:.1f} µs")
             lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def main():
+    tilescope = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build/release/tilescope")
     page = ROOT / "docs/ladder.md"
     text = page.read_text()
-    new, count = re.subn(r"(<!-- waits -->\n).*?(<!-- end -->)", lambda m: m[1] + "\n".join(lines) + "\n" + m[2], text, flags=re.S)
-    if count != 1:
-        sys.exit("docs/ladder.md has no place for the table 'waits'")
-    page.write_text(new)
+    for gpu in ("h100", "h200"):
+        lines = table_of(gpu, tilescope)
+        text, count = re.subn(rf"(<!-- waits {gpu} -->\n).*?(<!-- end -->)", lambda m: m[1] + "\n".join(lines) + "\n" + m[2], text, flags=re.S)
+        if count != 1:
+            sys.exit(f"docs/ladder.md has no place for the table 'waits {gpu}'")
+    page.write_text(text)
 
 
 main()
