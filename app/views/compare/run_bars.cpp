@@ -116,10 +116,10 @@ struct Part {
 
 /// What the hardware did, in words and in fewer words.
 struct Recorded {
-  double value = 0;
-  std::string parts;        // bytes each way, below those of the run; empty: no bytes
-  std::string text, brief;  // below a total: another total
-  bool hidden = false;      // until the answer; the scale of its bar has room for it already
+  std::vector<double> lines;  // where they stand over the bar: of bytes, the reads, and these and the writes
+  std::string parts;          // bytes each way, below those of the run; empty: no bytes
+  std::string text, brief;    // below a total: another total
+  bool hidden = false;        // until the answer; the scale of its bar has room for it already
 };
 
 /// A bar of one run, and what stands below it.
@@ -132,7 +132,7 @@ struct Bar {
   double length() const {
     double sum = 0;
     for (const Part& part : parts) sum += part.value;
-    return std::max(sum, recorded ? recorded->value : 0);
+    return std::max(sum, recorded ? recorded->lines.back() : 0);
   }
 };
 
@@ -182,7 +182,7 @@ Bar traffic_bar(const PageRun& run, Link up, Link down) {
       };
       const double all = *read + *written;
       const std::string parts = both(*read, *written), total = say(tr("recorded: {}"), format_bytes(all));
-      bar.recorded = {all, say(tr("recorded: {}"), parts), fmt::format("{} ({})", total, parts), total};
+      bar.recorded = {{*read, all}, say(tr("recorded: {}"), parts), fmt::format("{} ({})", total, parts), total};
       bar.brief = bar.text;
       bar.text =
           both(static_cast<double>(simulation.ledger.total(up).value), static_cast<double>(simulation.ledger.total(down).value));
@@ -229,7 +229,7 @@ Bar time_bar(const PageRun& run) {
     // A short bar does not show how far off it is. At another clock than the recording's it says nothing.
     const bool at_clock = std::abs(simulation.request.gpu.sm_clock_hz / run.recorded->measured().sm_clock_hz - 1) < 0.001;
     const std::string text = at_clock ? say(tr("{}, simulated {}"), brief, format_signed_percent(bar.value / recorded - 1)) : brief;
-    if (recorded > 0) bar.recorded = {recorded, {}, text, brief};
+    if (recorded > 0) bar.recorded = {{recorded}, {}, text, brief};
   }
   return bar;
 }
@@ -397,6 +397,19 @@ bool has_strip(const Bar& bar, const BarScale& scale) {
   return scale.whole <= 0 && bar.value > 0 && !bar.parts.empty() && bar.parts.front().tensor;
 }
 
+/// A thick line at the recorded reads, or the time; a thin one where the writes are on top.
+void draw_recorded_lines(const Theme& theme, const Rect& rect, const Recorded& recorded, double whole) {
+  const float over = 3 * theme.scale;
+  float wide = std::max(3.0F, std::round(3 * theme.scale));
+  QuadBatch lines;
+  for (const double value : recorded.lines) {
+    const float left = std::round(rect.min.x + static_cast<float>(value / whole) * rect.width() - 0.5F * wide);
+    lines.add({.min = {left, rect.min.y - over}, .max = {left + wide, rect.max.y + over}, .fill = theme.text});
+    wide = std::max(1.0F, std::round(theme.scale));
+  }
+  draw_quads(ImGui::GetWindowDrawList(), std::move(lines));
+}
+
 void draw_bar_of_run(const Theme& theme, const Rect& rect, const Bar& bar, const BarScale& scale, bool held) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   QuadBatch box;
@@ -417,12 +430,7 @@ void draw_bar_of_run(const Theme& theme, const Rect& rect, const Bar& bar, const
   if (scale.whole <= 0) return;
   draw_parts(theme, rect, bar.parts, scale.whole);
   if (!bar.recorded || bar.recorded->hidden) return;
-  const float at = rect.min.x + static_cast<float>(bar.recorded->value / scale.whole) * rect.width(), over = 3 * theme.scale;
-  QuadBatch line;
-  line.add({.min = {at - 1.5F * theme.scale, rect.min.y - over},
-            .max = {at + 1.5F * theme.scale, rect.max.y + over},
-            .fill = theme.text});
-  draw_quads(list, std::move(line));
+  draw_recorded_lines(theme, rect, *bar.recorded, scale.whole);
 }
 
 /// A text, and the room that it has.
@@ -624,7 +632,9 @@ struct KeyWords {
 KeyWords key_words(std::span<const PageRun> runs, bool asks, const char* scales) {
   const bool recorded = !asks && std::ranges::any_of(runs, [](const PageRun& run) { return run.recorded.has_value(); });
   const bool owed = std::ranges::any_of(runs, [](const PageRun& run) { return dirty_bytes_at_end(*run.simulation) > 0; });
-  const std::string line = recorded ? std::string(" ") + tr("Upright line: recorded.") : std::string();
+  const std::string line = recorded
+                               ? std::string(" ") + tr("Thick line: recorded reads, or time. Thin line: recorded reads and writes.")
+                               : std::string();
   const std::string same = std::string(" ") + (scales == nullptr ? tr("All bars of a column have one scale.") : scales);
   const std::string full = tr("Plain: read. Hatched: written. Dashed: still in the L2, written to HBM after the run.") + line;
   const std::string brief = tr("Plain: read. Hatched: written. Dashed: written to HBM after the run.") + line;
@@ -841,7 +851,7 @@ float draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect&
     columns.back().held = Held::all;
     columns.back().later_page = view.lesson.time_page;
   }
-  const char* said = nullptr;
+  const char* said = runs.size() == 1 ? tr("Each bar has a scale of its own.") : nullptr;
   for (Column& column : columns) {
     for (Bar& bar : column.bars)
       if (bar.recorded) bar.recorded->hidden = asks;  // no text says what was recorded
