@@ -319,20 +319,23 @@ std::string against(double value, double first) {
 }
 
 /// What bounds a run, from all that there is to say to the least. A busy share has one definition, which its words name: of the run
-/// where all SMs share the resource, else of the SM time with a block.
-std::vector<std::string> bound_texts(const Simulation& run) {
+/// where all SMs share the resource, else of the SM time with a block. `products`: the share with products, of tensor cores.
+std::vector<std::string> bound_texts(const Simulation& run, bool products) {
   const std::string bound = bound_text(run.bound, run.sms);
   if (run.bound == Bound::latency) return {bound, bound_name(run.bound)};
-  const std::string share = busy_share_text(run, run.bound);
-  const std::string busy = fmt::format("{}: {}", bound, busy_text(run.bound, share));
+  const std::string share = busy_share_text(run, run.bound), use = busy_text(run.bound, share);
+  const std::string with_products = products ? say(tr(", {} with products"), format_percent(product_share(run))) : std::string();
+  if (bound_of(run).idle_decides()) {
+    const std::string idle = idle_bound_text(run.sms);
+    return {fmt::format("{}; {}: {}{}", idle, bound_name(run.bound), use, with_products), idle, tr("SMs without a block")};
+  }
+  const std::string busy = fmt::format("{}: {}", bound, use);
   std::vector<std::string> texts = {busy, fmt::format("{} {}", bound_name(run.bound), share)};
   if (is_shared(run.bound)) return texts;
   // Equal shares of unequal runs: what the units are busy with, and how much of the SM time is not counted.
-  std::string more = busy;
-  const double products = run.bound == Bound::tensor ? product_share(run) : 0;
-  if (products > 0) more += say(tr(", {} with products"), format_percent(products));
+  std::string more = busy + with_products;
   if (run.sms.many_idle()) more += say(tr("; no block {} of the SM time"), format_percent(run.sms.idle));
-  texts.insert(texts.begin(), more);
+  if (more != busy) texts.insert(texts.begin(), more);
   return texts;
 }
 
@@ -477,11 +480,18 @@ struct Sizes {
   int below = 0;                                                  // lines below a figure
 };
 
-/// What stands below the figure of a bar, from all that there is to say to the least; `timed`: the run of a bar of time.
-std::vector<std::string> second_texts(const Bar& bar, const Simulation* timed, bool in_parts = false) {
+/// Whether the share with products may be said: of all runs or of none, so that nobody takes it for another figure.
+bool all_have_products(std::span<const PageRun> runs) {
+  return std::ranges::all_of(
+      runs, [](const PageRun& run) { return run.simulation->bound == Bound::tensor && product_share(*run.simulation) > 0; });
+}
+
+/// What stands below the figure of a bar, from all that there is to say to the least; `timed`: the run of a bar of time, with its
+/// share of products where that is said.
+std::vector<std::string> second_texts(const Bar& bar, const Simulation* timed, bool products, bool in_parts = false) {
   if (bar.recorded && in_parts) return {bar.recorded->parts};
   if (bar.recorded) return {bar.recorded->text, bar.recorded->brief};
-  return timed != nullptr ? bound_texts(*timed) : std::vector<std::string>();
+  return timed != nullptr ? bound_texts(*timed, products) : std::vector<std::string>();
 }
 
 int wrapped_lines(const ImFont* font, const std::string& text, float width) {
@@ -503,13 +513,14 @@ Sizes sizes_of(const Look& look, std::span<const Column> columns, std::span<cons
   const auto timed = [&](std::size_t c, std::size_t run) {
     return has_time && c + 1 == columns.size() ? runs[run].simulation.get() : nullptr;
   };
+  const bool products = all_have_products(runs);
   std::vector<TextRoom> titles, figures, seconds;
   for (std::size_t c = 0; c < columns.size(); ++c) {
     titles.push_back({columns[c].title, widths[c]});
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const Bar& bar = columns[c].bars[i];
       figures.push_back({bar.brief.empty() ? bar.text : bar.brief, widths[c]});
-      const auto texts = second_texts(bar, timed(c, i));
+      const auto texts = second_texts(bar, timed(c, i), products);
       if (!texts.empty()) seconds.push_back({texts.back(), widths[c]});
     }
   }
@@ -523,7 +534,7 @@ Sizes sizes_of(const Look& look, std::span<const Column> columns, std::span<cons
   int wanted = 0;
   for (std::size_t c = 0; c < columns.size(); ++c)
     for (std::size_t i = 0; i < runs.size(); ++i)
-      if (const auto texts = second_texts(columns[c].bars[i], timed(c, i)); !texts.empty())
+      if (const auto texts = second_texts(columns[c].bars[i], timed(c, i), products); !texts.empty())
         wanted = std::max(wanted, wrapped_lines(sizes.second, texts.front(), widths[c]));
   const float least_bar = 10 * theme.scale, readable_bar = 24 * theme.scale, most_bar = 200 * theme.scale,
               most_band = 320 * theme.scale;
@@ -596,6 +607,10 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
   draw_text(list, sizes.title, heading, theme.text_dim, column.title);
   if (!column.about.empty() && ImGui::IsWindowHovered() && heading.contains(ImGui::GetIO().MousePos))
     show_tooltip(theme, column.title, column.about);
+  const bool products =
+      all_have_products(runs) && std::ranges::all_of(runs, [&](const PageRun& run) {
+        return wrapped_lines(sizes.second, bound_texts(*run.simulation, true).front(), rect.width()) <= sizes.below;
+      });
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Bar& bar = column.bars[i];
     const bool hidden = column.is_held(runs[i]);
@@ -613,7 +628,7 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
     const bool told = bar.recorded ? !bar.recorded->hidden : timed && column.held == Held::none;
     if (sizes.below == 0 || (!told && said.more)) continue;
     const std::vector<std::string> texts =
-        told ? second_texts(bar, timed ? &run : nullptr, said.in_parts) : std::vector{bar.more, bar.brief_more};
+        told ? second_texts(bar, timed ? &run : nullptr, products, said.in_parts) : std::vector{bar.more, bar.brief_more};
     if (texts.empty()) continue;
     // Few words stand in one line where they can.
     const int lines = !bar.recorded && is_shared(run.bound) ? 1 : sizes.below;

@@ -60,9 +60,9 @@ std::string changed_finding(const WhatIfTable& table, const Simulation& now, con
   const Nanoseconds before(table.base->time_ns);
   std::string text = say(tr("{} with the current settings: {}, unchanged {}: {} ({}). {}"), algorithm_title(table.real.algorithm),
                          predicted_text(now.time, error), table.real.gpu.id, format_time(before),
-                         speed_text(now.time.value, before.value), bottleneck_text(now.bound, now.sms, limit)) +
-                     idle_text(now.bound, now.sms);
-  if (limit != nullptr) text += ". " + next_limit_text(*limit);
+                         speed_text(now.time.value, before.value), bottleneck_text(bound_of(now, limit))) +
+                     idle_text(bound_of(now, limit));
+  if (limit != nullptr) text += ". " + next_limit_text(bound_of(now, limit));
   const Outcome outcome = outcome_of(now);
   return !unchanged(now.request.gpu) && outcome.l2_may_decide() ? text + ". " + unshared_text(outcome) : text;
 }
@@ -90,11 +90,10 @@ std::string finding(const WhatIfTable& table, const NextLimit* limit, const std:
   if (limit != nullptr) take(limit_title(*limit), limit->outcome);
   for (const WhatIfRow& row : table.rows)
     if (row.outcome && row.outcome->done()) take(translated(row.what.title), *row.outcome);
-  std::string now =
-      say(tr("{}: {}. {}"), algorithm_title(table.real.algorithm), predicted_text(Nanoseconds(table.base->time_ns), error),
-          bottleneck_text(table.base->bound, table.base->sms, limit)) +
-      idle_text(table.base->bound, table.base->sms);
-  if (limit != nullptr) now += ". " + next_limit_text(*limit);
+  std::string now = say(tr("{}: {}. {}"), algorithm_title(table.real.algorithm),
+                        predicted_text(Nanoseconds(table.base->time_ns), error), bottleneck_text(bound_of(*table.base, limit))) +
+                    idle_text(bound_of(*table.base, limit));
+  if (limit != nullptr) now += ". " + next_limit_text(bound_of(*table.base, limit));
   if (!best) return now;
   const double gain = best->time_ns / table.base->time_ns - 1, loss = worst->time_ns / table.base->time_ns - 1;
   const double least = std::max(table.noise(), least_difference);

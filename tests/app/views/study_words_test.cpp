@@ -6,6 +6,8 @@
 #include <regex>
 #include <set>
 
+#include "app/model/lessons/lesson_answer.h"
+#include "app/model/lessons/lesson_list.h"
 #include "app/model/measurements/clock_under_load.h"
 #include "app/model/requests/assets.h"
 #include "app/platform/files.h"
@@ -66,27 +68,60 @@ TEST_CASE("lesson: what a goal counts is said in words") {
 
 TEST_CASE("bottleneck: what saves a few percent when lifted is only the busiest resource") {
   const NextLimit large = limit_that_saves(0.6), little = limit_that_saves(0.019);
-  CHECK(bottleneck_text(Bound::hbm, {}, &large) == "Bottleneck: HBM bandwidth");
-  CHECK(next_limit_text(large) == "Without this limit: 2.5× faster, then limited by the tensor cores");
-  CHECK(bottleneck_text(Bound::hbm, {}, &little) == "No single bottleneck, busiest: HBM bandwidth");
-  CHECK(next_limit_text(little) == "Without HBM bandwidth alone: 1.02× faster");
+  CHECK(bottleneck_text({Bound::hbm, {}, 0.9, &large}) == "Bottleneck: HBM bandwidth");
+  CHECK(next_limit_text({Bound::hbm, {}, 0.9, &large}) == "Without this limit: 2.5× faster, then limited by the tensor cores");
+  CHECK(bottleneck_text({Bound::hbm, {}, 0.9, &little}) == "No single bottleneck, busiest: HBM bandwidth");
+  CHECK(next_limit_text({Bound::hbm, {}, 0.9, &little}) == "Without HBM bandwidth alone: 1.02× faster");
   const NextLimit slower = limit_that_saves(-0.05);
-  CHECK(next_limit_text(slower) == "Without HBM bandwidth alone: no faster");
-  CHECK(bottleneck_text(Bound::latency, {}, &slower) == "No single bottleneck");
-  CHECK(bottleneck_text(Bound::hbm, {}, nullptr) == "Bottleneck: HBM bandwidth");
+  CHECK(next_limit_text({Bound::hbm, {}, 0.9, &slower}) == "Without HBM bandwidth alone: no faster");
+  CHECK(bottleneck_text({Bound::latency, {}, 0.9, &slower}) == "No single bottleneck");
+  CHECK(bottleneck_text({Bound::hbm, {}, 0.9, nullptr}) == "Bottleneck: HBM bandwidth");
 }
 
 TEST_CASE("bottleneck: where many SMs have no block, the sentence says how many have one, or for how long they idle") {
   const SmUse few{.all = 132, .with_blocks = 4, .idle = 0.97}, tail{.all = 132, .with_blocks = 132, .idle = 0.48};
   const SmUse full{.all = 132, .with_blocks = 128, .idle = 0.03};
-  CHECK(bottleneck_text(Bound::tensor, few, nullptr) == "Bottleneck: tensor cores on 4 of 132 SMs");
-  CHECK(idle_text(Bound::tensor, few) == "; the others have no block");
-  CHECK(bottleneck_text(Bound::hbm, few, nullptr) == "Bottleneck: HBM bandwidth");
-  CHECK(idle_text(Bound::hbm, few) == "; 128 of 132 SMs have no block");
-  CHECK(bottleneck_text(Bound::exp, tail, nullptr) == "Bottleneck: exponential unit");
-  CHECK(idle_text(Bound::exp, tail) == "; SMs have no block 48 % of the time");
-  CHECK(bottleneck_text(Bound::tensor, full, nullptr) == "Bottleneck: tensor cores");
-  CHECK(idle_text(Bound::tensor, full).empty());
+  CHECK(bottleneck_text({Bound::tensor, few, 0.98, nullptr}) == "Bottleneck: tensor cores on 4 of 132 SMs");
+  CHECK(idle_text({Bound::tensor, few, 0.98}) == "; the others have no block");
+  CHECK(bottleneck_text({Bound::hbm, few, 0.98, nullptr}) == "Bottleneck: HBM bandwidth");
+  CHECK(idle_text({Bound::hbm, few, 0.98}) == "; 128 of 132 SMs have no block");
+  CHECK(bottleneck_text({Bound::exp, tail, 0.9, nullptr}) == "Bottleneck: exponential unit");
+  CHECK(idle_text({Bound::exp, tail, 0.9}) == "; SMs have no block 48 % of the time");
+  CHECK(bottleneck_text({Bound::tensor, full, 0.9, nullptr}) == "Bottleneck: tensor cores");
+  CHECK(idle_text({Bound::tensor, full, 0.9}).empty());
+}
+
+TEST_CASE("bottleneck: SMs without a block are named where they cost more than the busiest resource") {
+  const SmUse few{.all = 132, .with_blocks = 4, .idle = 0.97}, tail{.all = 132, .with_blocks = 132, .idle = 0.266};
+  const auto text = [](const RunBound& run) { return bottleneck_text(run) + idle_text(run); };
+  // Tensor cores are busy longer than SMs have no block. But without them the run would still have its tail.
+  const NextLimit large = limit_that_saves(0.28), little = limit_that_saves(0.22);
+  CHECK(text({Bound::tensor, tail, 0.635}) == "Bottleneck: tensor cores; SMs have no block 26.6 % of the time");
+  CHECK(text({Bound::tensor, tail, 0.635, &large}) == "Bottleneck: tensor cores; SMs have no block 26.6 % of the time");
+  CHECK(text({Bound::tensor, tail, 0.635, &little}) == "Bottleneck: SMs without a block (26.6 % of the SM time)");
+  CHECK(next_limit_text({Bound::tensor, tail, 0.635, &little}) == "Without HBM bandwidth alone: 1.28× faster");
+  CHECK(text({Bound::tensor, few, 0.626}) == "Bottleneck: SMs without a block (128 of 132)");
+  // Whatever has no block, HBM is as busy; and without latency nobody knows what the run would be before it is simulated.
+  CHECK(text({Bound::hbm, tail, 0.1, &little}).starts_with("Bottleneck: HBM bandwidth"));
+  CHECK(text({Bound::latency, tail, 0}).starts_with("Bottleneck: latency"));
+}
+
+TEST_CASE("lesson 12: where most SMs have no block, neither the headline nor Compare calls tensor cores the bottleneck") {
+  Session::Start start = h200_start({});
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  Opened opened(std::move(start));
+  opened.after(OpenLesson{"12-not-the-same-twice", 7});
+  LessonAnswer none;
+  none.given = false;
+  View view;
+  static_cast<SessionView&>(view) = opened.after(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+  const Simulation& timed = timed_run(view);
+  REQUIRE(timed.bound == Bound::tensor);
+  CHECK(bottleneck_text(bound_of(timed, view.studies->limit.get())).starts_with("Bottleneck: SMs without a block ("));
+  PanelScreen screen({1400, 900});
+  const std::string text = screen.text(view, draw_compare_panel);
+  CAPTURE(text);
+  CHECK(text.find(idle_bound_text(timed.sms) + "; tensor cores: busy ") != std::string::npos);
 }
 
 TEST_CASE("roofline: a sentence has one figure of its ceiling, and the busy time is that of the bottleneck above the views") {
@@ -104,7 +139,7 @@ TEST_CASE("roofline: a sentence has one figure of its ceiling, and the busy time
   // The headline is that of the run, and the rest says what it is.
   const NextLimit* const limit = view.studies->limit.get();
   const Simulation& timed = timed_run(view);
-  CHECK(text.starts_with(bottleneck_text(timed.bound, timed.sms, limit) + idle_text(timed.bound, timed.sms) + ". "));
+  CHECK(text.starts_with(bottleneck_text(bound_of(timed, limit)) + idle_text(bound_of(timed, limit)) + ". "));
   CHECK(text.find("Closest ceiling of each launch.") != std::string::npos);
 }
 
