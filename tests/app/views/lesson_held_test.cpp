@@ -16,6 +16,7 @@
 #include "app/model/state/deck.h"
 #include "app/ui/language.h"
 #include "app/ui/text_record.h"
+#include "app/views/compare/result_maps.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/lesson_menu.h"
 #include "app/views/study_panel.h"
@@ -573,6 +574,26 @@ TEST_CASE("bars of runs: one run has its bytes and its time on scales of their o
     return;
   }
   FAIL("no bar has two lines");
+}
+
+TEST_CASE("lesson 12: after the answer each result has a map of the elements that differ between the two runs") {
+  Opened opened(start_with_all_lessons());
+  opened.after(OpenLesson{"12-not-the-same-twice", 3});
+  show_answer(opened);
+  const PageFigures& figures = *opened.view().lesson.figures;
+  REQUIRE(figures.results.size() == 4);  // dQ, dK and dV, and dQ of two key tiles
+  PanelScreen screen({1000, 700});
+  const std::string text = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(text);
+  for (const ComparedResult& result : figures.results) {
+    const ResultDifference difference = difference_of(result);
+    const bool changes = to_string(result.tensor) == "dQ" && &result != &figures.results.back();
+    CHECK((difference.elements > 0) == changes);
+    CHECK(text.find(difference_text(difference)) != std::string::npos);
+  }
+  const ResultDifference of_dq = difference_of(figures.results.front());
+  CHECK(static_cast<double>(of_dq.elements) == figures.revealed.at("differ.again.dQ"));
+  CHECK(of_dq.largest == figures.revealed.at("apart.again.dQ"));
 }
 
 TEST_CASE("bars of runs: in a narrow room the words for dashed parts take a second line") {
