@@ -596,6 +596,17 @@ TEST_CASE("lesson 12: after the answer each result has a map of the elements tha
   CHECK(of_dq.largest == figures.revealed.at("apart.again.dQ"));
 }
 
+TEST_CASE("lesson 6: a page that looks at the listing and at nothing else beside the stage gives it the whole column") {
+  const auto script = WindowScript::open(start_with_all_lessons(), 1600, 900);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"06-flashattention-tile-by-tile", 1});
+  const Layout& layout = script->frame().layout();
+  CHECK(layout.softmax.height() == layout.stage.height());
+  CHECK(layout.traffic.height() == 0);
+  script->command(OpenLesson{"06-flashattention-tile-by-tile", 2});  // it looks at the row
+  CHECK(script->frame().layout().traffic.height() > 0);
+}
+
 TEST_CASE("bars of runs: in a narrow room the words for dashed parts take a second line") {
   Opened opened(start_with_all_lessons());
   PanelScreen screen({430, 900});
