@@ -20,6 +20,7 @@
 #include "app/views/race/race_reason.h"
 #include "app/views/study_panel.h"
 #include "app/views/sweep/sweep_figure.h"
+#include "app/views/what_if/what_if_words.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
 #include "tests/app/model/session/opened_session.h"
@@ -335,6 +336,48 @@ TEST_CASE("mask: a bottleneck that hardly saves time when lifted is only the bus
   CHECK(mask_reason(run, run, &limit).starts_with("No single bottleneck, busiest: L2 bandwidth"));
   limit.outcome.time_ns = 50;
   CHECK(mask_reason(run, run, &limit).starts_with("Bottleneck: L2 bandwidth"));
+}
+
+TEST_CASE("what if: a row says why its change helps as much as it does") {
+  Outcome base;
+  base.time_ns = 1000;
+  base.bound = Bound::tensor;
+  base.blocks_per_sm = 2;
+  base.utilisation[static_cast<std::size_t>(Bound::tensor)] = 0.95;
+  base.utilisation[static_cast<std::size_t>(Bound::hbm)] = 0.084;
+  const auto reason = [&](std::string_view id, const Outcome& now) { return row_reasons(id, base, now, 0.005).front(); };
+  CHECK(bound_reasons(base).front() == "tensor cores (95 % busy)");
+  CHECK(reason("hbm_double", base) == "HBM bandwidth was 8 % busy");
+  CHECK(reason("shared_double", base) == "still 2 blocks per SM");
+  CHECK(reason("l2_unlimited", base) == "still tensor cores (95 % busy)");
+  Outcome now = base;
+  now.time_ns = 650;
+  now.bound = Bound::smem;
+  now.utilisation[static_cast<std::size_t>(Bound::smem)] = 0.62;
+  CHECK(reason("tensor_double", now) == "now shared memory (62 % busy)");
+  now.bound = Bound::latency;
+  CHECK(reason("tensor_double", now) == "now latency");
+  now = base;
+  now.time_ns = 700;
+  now.sms = {.all = 264, .with_blocks = 264, .idle = 0.4};
+  now.utilisation[static_cast<std::size_t>(Bound::tensor)] = 0.3;
+  CHECK(reason("sms_double", now) == "now SMs without a block (40 % of the SM time)");
+  // Latency was never a resource that doubles; a resource that bounds the run and helps little is not called idle.
+  base.bound = Bound::hbm;
+  CHECK(reason("hbm_double", base) == "still HBM bandwidth (8 % busy)");
+}
+
+TEST_CASE("what if: a column has one unit, and either percentages or factors") {
+  CHECK(in_unit(25.2e6, byte_unit(554e6)) == "25.2 MB");
+  CHECK(in_unit(12.2e9, byte_unit(554e6)) == "12\u2009200 MB");
+  CHECK(in_unit(820e3, byte_unit(25.2e6)) == "0.820 MB");
+  CHECK(in_unit(998e3, time_unit(1.02e6)) == "0.998 ms");
+  CHECK(in_unit(96, byte_unit(96)) == "96 B");
+  CHECK_FALSE(needs_factors({0.52, 1, 1.9}));
+  CHECK(needs_factors({1, 22}));
+  CHECK(difference_text(62, 100, false) == "−38 %");
+  CHECK(difference_text(62, 100, true) == "0.62×");
+  CHECK(difference_text(100, 100, true) == "same");
 }
 
 TEST_CASE("what if: perfect balance is a row where SMs run out of blocks early") {
