@@ -10,6 +10,7 @@
 
 #include "app/ui/quad_batch.h"
 #include "app/ui/say.h"
+#include "app/ui/short_line.h"
 #include "app/views/chrome.h"
 #include "app/views/compare/run_bars.h"
 #include "sim/analysis/format.h"
