@@ -8,6 +8,7 @@
 
 #include "app/model/requests/assets.h"
 #include "app/model/session/studies.h"
+#include "app/model/state/window_state.h"
 #include "app/ui/language.h"
 #include "app/views/traffic/traffic_measured.h"
 #include "app/views/validate/validate_panel.h"
