@@ -640,11 +640,17 @@ void AppFrame::draw_offer(const View& view, Commands& commands) const {
   ImGui::PopStyleColor();
 }
 
-/// The one panel of the column that the page looks at gets the height. Lines of code, which stand above, always need it.
+/// The one panel of the column that the page looks at gets the height. Lines of code, which stand above, always need it; where
+/// the page looks at nothing else there, they have the whole column, so that no line that it speaks of is below the fold.
 void AppFrame::fit_column_to_lesson(const View& view) {
   if (!in_column(view) || layout_.one_column) return;
   const bool code = looks_at(view, side_panels[0]), row = looks_at(view, side_panels[1]), traffic = looks_at(view, side_panels[2]);
   if (!code && row == traffic) return;
+  if (code && !row && !traffic) {
+    layout_.softmax.max.y = std::exchange(layout_.traffic, Rect{}).max.y;
+    layout_.splitters[static_cast<std::size_t>(Splitter::softmax)] = {};
+    return;
+  }
   constexpr float larger = 0.66F;
   const float upper = code || row ? larger : 1 - larger;
   const float gap = layout_.traffic.min.y - layout_.softmax.max.y, top = layout_.softmax.min.y;
@@ -688,6 +694,7 @@ std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
       for (const std::string_view id : {side_panels[1], side_panels[2], side_panels[0]})
         if (looks_at(view, id) == wanted) beside.push_back(id);
     if (!layout_.one_column) {
+      if (layout_.traffic.height() <= 0) return {places.front(), {beside[0], layout_.softmax, layout_.softmax}};
       const bool upside_down = beside[0] == side_panels[2] && beside[1] == side_panels[1];
       if (upside_down || beside[1] == side_panels[0]) std::swap(beside[0], beside[1]);
       places.push_back({beside[0], layout_.softmax, layout_.softmax});

@@ -29,21 +29,26 @@ void draw_bound(const Rect& rect, const View& view) {
   const NextLimit* limit = view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
   const double tensor = run.utilisation[static_cast<std::size_t>(Bound::tensor)];
   const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
-  const std::string alone = bottleneck_text(run.bound, run.sms, limit), idle = idle_text(run.bound, run.sms);
+  const RunBound bound = bound_of(run, limit);
+  const std::string alone = bottleneck_text(bound), idle = idle_text(bound);
   const bool latency = run.bound == Bound::latency;  // no unit is busy with it
+  const bool idle_decides = bound.idle_decides();
   const std::string use = busy_text(run.bound, format_percent(busy));
-  const std::string with_use = latency ? alone : alone + fmt::format(" ({})", use);
+  const std::string with_use = latency        ? alone
+                               : idle_decides ? fmt::format("{}; {}: {}", alone, bound_name(run.bound), use)
+                                              : alone + fmt::format(" ({})", use);
   const std::string now = with_use + idle;
   // The idle share in the same brackets, where the use is of the other share.
-  const bool joined = !latency && !is_shared(run.bound) && run.sms.many_idle() && !run.sms.never_used();
+  const bool joined = !latency && !idle_decides && !is_shared(run.bound) && run.sms.many_idle() && !run.sms.never_used();
   const std::string brief = joined ? alone + say(tr(" ({}; {} has none)"), use, format_percent(run.sms.idle)) : now;
-  const std::string least = latency ? alone : fmt::format("{}: {}", bound_name(run.bound), use);
+  const std::string least = latency || idle_decides ? alone : fmt::format("{}: {}", bound_name(run.bound), use);
   std::vector<std::string> texts = {now, brief, with_use, least, alone};
   if (limit != nullptr) {
     const std::string faster = speed_text(limit->outcome.time_ns, limit->before_ns);
-    const std::string next = ". " + next_limit_text(*limit);
-    const std::string without = limit->decides() ? say(tr(". Without this limit: {}"), faster) : next;
-    const std::string without_it = limit->decides() ? say(tr(". Without it: {}"), faster) : next;
+    const std::string next = ". " + next_limit_text(bound);
+    const bool decides = limit->decides() && !idle_decides;
+    const std::string without = decides ? say(tr(". Without this limit: {}"), faster) : next;
+    const std::string without_it = decides ? say(tr(". Without it: {}"), faster) : next;
     texts.insert(texts.begin(), {now + next, now + without, now + without_it, brief + without_it});
   }
   // In a race the line is of one of the two.
@@ -86,7 +91,7 @@ void draw_bound(const Rect& rect, const View& view) {
                          format_percent(tensor), format_percent(products)));
     if (limit != nullptr) {
       add_line(body, say(tr("Without this limit, the run takes {}."), format_time(Nanoseconds(limit->outcome.time_ns))));
-      add_line(body, next_limit_text(*limit) + ".");
+      add_line(body, next_limit_text(bound) + ".");
     }
     item_tooltip(theme, tr("Bottleneck"), body);
     return;

@@ -198,8 +198,28 @@ std::string bound_text(Bound bound, const SmUse& sms) {
   return say(tr("{} on {} of {} SMs"), bound_name(bound), sms.with_blocks, sms.all);
 }
 
-std::string idle_text(Bound bound, const SmUse& sms) {
-  if (!sms.many_idle()) return {};
+bool RunBound::idle_decides() const {
+  if (is_shared(bound) || !sms.many_idle()) return false;
+  if (limit != nullptr && limit->outcome.done()) return sms.idle > -limit->change();
+  return bound != Bound::latency && sms.idle > busy;
+}
+
+RunBound bound_of(const Simulation& run, const NextLimit* limit) {
+  return {run.bound, run.sms, run.utilisation[static_cast<std::size_t>(run.bound)], limit};
+}
+
+RunBound bound_of(const Outcome& run, const NextLimit* limit) {
+  return {run.bound, run.sms, run.utilisation[static_cast<std::size_t>(run.bound)], limit};
+}
+
+std::string idle_bound_text(const SmUse& sms) {
+  if (sms.never_used()) return say(tr("SMs without a block ({} of {})"), sms.all - sms.with_blocks, sms.all);
+  return say(tr("SMs without a block ({} of the SM time)"), format_percent(sms.idle));
+}
+
+std::string idle_text(const RunBound& run) {
+  const auto& [bound, sms, busy, limit] = run;
+  if (!sms.many_idle() || run.idle_decides()) return {};
   if (!sms.never_used()) return say(tr("; SMs have no block {} of the time"), format_percent(sms.idle));
   if (is_shared(bound)) return say(tr("; {} of {} SMs have no block"), sms.all - sms.with_blocks, sms.all);
   return tr("; the others have no block");
@@ -225,7 +245,9 @@ std::string one_clock_text(std::optional<double> clock_hz, const GpuSpec& gpu, s
   return say(tr("All at {}, the clock under load of {}."), format_clock(*clock_hz), of);
 }
 
-std::string bottleneck_text(Bound bound, const SmUse& sms, const NextLimit* limit) {
+std::string bottleneck_text(const RunBound& run) {
+  const auto& [bound, sms, busy, limit] = run;
+  if (run.idle_decides()) return say(tr("Bottleneck: {}"), idle_bound_text(sms));
   if (limit == nullptr || !limit->outcome.done() || limit->decides()) return say(tr("Bottleneck: {}"), bound_text(bound, sms));
   if (bound != Bound::latency) return say(tr("No single bottleneck, busiest: {}"), bound_text(bound, sms));
   if (!sms.many_idle() || !sms.never_used()) return tr("No single bottleneck");
@@ -237,13 +259,14 @@ std::string unshared_text(const Outcome& outcome) {
              format_time(Nanoseconds(outcome.unshared_ns)));
 }
 
-std::string next_limit_text(const NextLimit& limit) {
+std::string next_limit_text(const RunBound& run) {
+  const NextLimit& limit = *run.limit;
   std::string faster = speed_text(limit.outcome.time_ns, limit.before_ns);
   if (limit.outcome.l2_may_decide())
     faster =
         say(tr("{} (at least {} if no read shares an L2 lookup)"), faster, format_time(Nanoseconds(limit.outcome.unshared_ns)));
   // Slightly slower is another order of the blocks, not what was lifted.
-  if (!limit.decides())
+  if (!limit.decides() || run.idle_decides())
     return say(tr("Without {} alone: {}"), bound_name(limit.without), limit.change() < 0 ? faster : std::string(tr("no faster")));
   switch (limit.outcome.bound) {
     case Bound::tensor:

@@ -22,7 +22,7 @@ inline constexpr int mask_picture = freeing + 1, mask_elements = mask_picture + 
 
 // Queue::background: what was asked for by hand goes first
 inline constexpr int measure = 0, calibrate = 1, pinned = 13, compare = 14, validate = 15, compare_runs = 16, beside_run = 17,
-                     lesson = 50, lesson_task = 51, mask_totals = 99, study = 100, next_limit = 101, exactness = 102,
-                     dense_run = 103, under_load = 104, race_under_load = 105, at_what_if_clock = 106;
+                     lesson = 50, lesson_task = 51, mask_difference = 98, mask_totals = 99, study = 100, next_limit = 101,
+                     exactness = 102, dense_run = 103, under_load = 104, race_under_load = 105, at_what_if_clock = 106;
 
 }  // namespace tilescope::slots

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "app/model/lessons/lesson_expression.h"
+#include "app/model/lessons/lesson_values.h"
 #include "app/model/lessons/recorded_run.h"
 #include "sim/analysis/outcome.h"
 #include "sim/core/refuse.h"
@@ -165,6 +166,37 @@ std::vector<PageRun> runs_of_scene(const LessonPage& page, const LessonScene& sc
   return out;
 }
 
+/// The results that expressions compare: "differ.again.dQ" those of the scene and of `again`, "two.differ.again.dQ" those of `two`
+/// and of `again`.
+Status add_results(const Lesson& lesson, const LessonPage& page, const FigureRuns& runs, std::vector<ComparedResult>& out) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& expression) {
+    if (const auto found = names_in(expression)) names.insert(names.end(), found->begin(), found->end());
+  };
+  for (const std::string& name : figures_asked(*page.ask)) names.push_back(name);
+  for (const FigureText* figure : figures_of(page.reveal->say)) add(figure->expression);
+  for (const std::string_view name : names) {
+    constexpr std::string_view figure = "differ.";
+    const std::size_t at = name.starts_with(figure) ? 0 : name.find(".differ.");
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = name.substr(name.find(figure) + figure.size());
+    const std::size_t dot = rest.find('.');
+    const FigureRun &first = runs.run(name.substr(0, at)), &second = runs.run(rest.substr(0, dot));
+    const std::string_view tensor = rest.substr(dot + 1);
+    const auto same = [&](const ComparedResult& known) {
+      return known.first == first.simulation && known.second == second.simulation && to_string(known.tensor) == tensor;
+    };
+    if (std::ranges::any_of(out, same)) continue;
+    const Result<std::vector<Matrix>> a = results_of(first, tensor), b = results_of(second, tensor);
+    if (!a) return at_line(lesson, page.ask->line, a.error());
+    if (!b) return at_line(lesson, page.ask->line, b.error());
+    const auto outputs = first.simulation->program->outputs();
+    const auto found = std::ranges::find_if(outputs, [&](Tensor each) { return to_string(each) == tensor; });
+    out.push_back({first.simulation, second.simulation, *found, *a, *b});
+  }
+  return Done{};
+}
+
 }  // namespace
 
 Result<PageFigures> page_figures(const Lesson& lesson, std::size_t index, StateRuns& runs, const Measurements& measured,
@@ -194,6 +226,7 @@ Result<PageFigures> page_figures(const Lesson& lesson, std::size_t index, StateR
     if (then.step > last)
       return at_line(lesson, page.ask->line, refuse("the reveal plays to step {}: the run has steps 0 to {}", then.step, last));
   }
+  if (const Status added = add_results(lesson, page, names, out.results); !added) return added.error();
   names.set("", then);
   if (const Status added = evaluator.add(page.reveal->say, out.revealed); !added) return added.error();
   for (const LessonWrong& wrong : page.ask->wrong)

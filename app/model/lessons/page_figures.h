@@ -8,6 +8,7 @@
 
 #include "app/model/lessons/lesson_runs.h"
 #include "app/model/session/measured.h"
+#include "sim/core/matrix.h"
 
 namespace tilescope {
 
@@ -26,15 +27,23 @@ struct PageRun {
   SaidFigures said = {};
 };
 
+/// A result of two runs of a page whose text or question compares its bits.
+struct ComparedResult {
+  std::shared_ptr<const Simulation> first, second;
+  Tensor tensor;
+  std::vector<Matrix> of_first, of_second;  // by plane
+};
+
 /// The values of a page: those of its texts at the scene's step, those of its reveal and of its reasons where the reveal plays to,
 /// and of its question.
 struct PageFigures {
   ExpressionValues shown, revealed;
-  std::vector<double> values;  // of the options
-  double answer = 0;           // of number; of choice: the place of the right option, 1 first
-  std::vector<double> curve;   // of draw, by point
-  std::vector<double> near;    // of each reason of the question; 0 where it has no such value
-  std::vector<PageRun> runs;   // its scene's first, then those of `others` that are another simulation
+  std::vector<double> values;           // of the options
+  double answer = 0;                    // of number; of choice: the place of the right option, 1 first
+  std::vector<double> curve;            // of draw, by point
+  std::vector<double> near;             // of each reason of the question; 0 where it has no such value
+  std::vector<PageRun> runs;            // its scene's first, then those of `others` that are another simulation
+  std::vector<ComparedResult> results;  // in the order in which question and reveal name them
 };
 
 /// Runs what page `index` names, and evaluates all of it.

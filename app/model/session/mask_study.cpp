@@ -214,7 +214,64 @@ std::optional<TileVisit> find_visit(const Simulation& simulation, int focus_sm, 
   return std::nullopt;
 }
 
-void MaskStudy::ask(const SimulationRequest& asked) {
+bool can_compare_masks(const SimulationRequest& asked, const Simulation& other) {
+  const AttentionProblem &a = asked.problem, &b = other.request.problem;
+  if (a.batch != b.batch || a.heads != b.heads || a.seq_q != b.seq_q || a.seq_kv != b.seq_kv) return false;
+  const auto mask_of = [](MaskChoice choice) {
+    choice.score.clear();
+    choice.table_gradients.clear();
+    return choice;
+  };
+  return a.causal != b.causal || !(mask_of(asked.masking) == mask_of(other.request.masking));
+}
+
+std::shared_ptr<const MaskDifference> compare_masks(const std::shared_ptr<const MaskPicture>& picture,
+                                                    const std::shared_ptr<const Simulation>& other,
+                                                    const std::function<bool()>& go_on) {
+  constexpr std::int64_t most_looked_at = std::int64_t{1} << 26;
+  AttentionProblem problem = other->request.problem;
+  problem.score_change = nullptr;
+  problem.mask_block = picture->problem.mask_block;
+  const auto there = make_mask_picture(other->request.masking, problem, picture->tile, picture->plane, go_on);
+  if (!there || (*there)->rows != picture->rows || (*there)->cols != picture->cols) return nullptr;
+  auto difference = std::make_shared<MaskDifference>();
+  difference->of = picture;
+  difference->other = other;
+  difference->there = *there;
+  const auto grid_of = [](const MaskPicture& of) {
+    std::vector<TileVisibility> grid(static_cast<std::size_t>(of.rows * of.cols));
+    for (const TileBox& box : of.boxes)
+      for (std::int64_t row = box.first_row; row < box.end_row; ++row)
+        for (std::int64_t col = box.first_col; col < box.end_col; ++col)
+          grid[static_cast<std::size_t>(row * of.cols + col)] = box.visibility;
+    return grid;
+  };
+  const std::vector<TileVisibility> ours = grid_of(*picture), theirs = grid_of(**there);
+  const AttentionProblem& p = picture->problem;
+  std::int64_t looked_at = 0;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (ours[i] == theirs[i] && ours[i] != TileVisibility::partial) continue;
+    if (i % 16 == 0 && go_on && !go_on()) return nullptr;
+    MaskDifference::Block block{static_cast<std::int64_t>(i) / picture->cols, static_cast<std::int64_t>(i) % picture->cols};
+    const TileRange queries = cut(block.row, block.row + 1, picture->block.block_q, p.seq_q),
+                    keys = cut(block.col, block.col + 1, picture->block.block_kv, p.seq_kv);
+    looked_at += queries.count * keys.count;
+    if (looked_at > most_looked_at) return nullptr;
+    for (std::int64_t q = queries.first; q < queries.end(); ++q)
+      for (std::int64_t kv = keys.first; kv < keys.end(); ++kv) {
+        const bool here = p.mask->visible(picture->plane, q, kv), also = (*there)->problem.mask->visible(picture->plane, q, kv);
+        block.here += here && !also ? 1 : 0;
+        block.there += also && !here ? 1 : 0;
+      }
+    if (block.here + block.there == 0) continue;
+    difference->only_here += block.here;
+    difference->only_there += block.there;
+    difference->blocks.push_back(block);
+  }
+  return difference;
+}
+
+void MaskStudy::ask(const SimulationRequest& asked, std::shared_ptr<const Simulation> other) {
   Key key;
   key.choice = asked.masking;
   key.choice.score.clear();  // changes numbers, no block
@@ -242,8 +299,28 @@ void MaskStudy::ask(const SimulationRequest& asked) {
         },
         edit_grace);
   }
+  ask_difference(std::move(other));
   ask_elements();
   ask_totals();
+}
+
+void MaskStudy::ask_difference(std::shared_ptr<const Simulation> other) {
+  if (other == nullptr) {
+    difference_ = nullptr;
+    difference_other_ = nullptr;
+    return;
+  }
+  if (picture_ == nullptr || working_ || (difference_asked_ == picture_.get() && difference_other_ == other.get())) return;
+  if (difference_other_ != other.get()) difference_ = nullptr;
+  difference_asked_ = picture_.get();
+  difference_other_ = other.get();
+  worker_.submit(Queue::background, slots::mask_difference, WorkKind::unnamed,
+                 [this, picture = picture_, other = std::move(other)](const Progress& progress) -> Worker::Deliver {
+                   auto found = compare_masks(picture, other, [&] { return progress(0); });
+                   return [this, found, of = other.get()] {
+                     if (difference_other_ == of) difference_ = found;
+                   };
+                 });
 }
 
 /// The elements are counted when nothing else is to be done.
@@ -263,7 +340,10 @@ void MaskStudy::ask_totals() {
 
 void MaskStudy::ask_elements() {
   if (picture_ == nullptr || at_.queries.count <= 0 || at_.keys.count <= 0) return;
-  if (elements_asked_ == picture_.get() && elements_queries_ == at_.queries && elements_keys_ == at_.keys) return;
+  const auto there = difference_ != nullptr && difference_->of == picture_ ? difference_->there : nullptr;
+  if (elements_asked_ == picture_.get() && elements_there_ == there.get() && elements_queries_ == at_.queries &&
+      elements_keys_ == at_.keys)
+    return;
   const AttentionProblem& p = picture_->problem;
   const auto inside = [](TileRange range, std::int64_t length) {
     const std::int64_t first = std::clamp<std::int64_t>(range.first, 0, length);
@@ -272,13 +352,15 @@ void MaskStudy::ask_elements() {
   const TileRange queries = inside(at_.queries, p.seq_q), keys = inside(at_.keys, p.seq_kv);
   if (queries.count * keys.count > most_elements_shown || queries.count * keys.count <= 0) return;
   elements_asked_ = picture_.get();
+  elements_there_ = there.get();
   elements_queries_ = at_.queries;
   elements_keys_ = at_.keys;
   worker_.submit(
       Queue::quick, slots::mask_elements, WorkKind::unnamed,
-      [this, picture = picture_, queries, keys](const Progress& progress) -> Worker::Deliver {
+      [this, picture = picture_, there, queries, keys](const Progress& progress) -> Worker::Deliver {
         auto found = std::make_shared<MaskElements>();
         found->of = picture;
+        found->there = there;
         found->queries = queries;
         found->keys = keys;
         found->visible.reserve(static_cast<std::size_t>(queries.count * keys.count));
@@ -286,6 +368,8 @@ void MaskStudy::ask_elements() {
           if (!progress(0)) return nothing();
           for (std::int64_t kv = keys.first; kv < keys.end(); ++kv)
             found->visible.push_back(picture->problem.mask->visible(picture->plane, q, kv) ? 1 : 0);
+          for (std::int64_t kv = keys.first; there != nullptr && kv < keys.end(); ++kv)
+            found->visible_there.push_back(there->problem.mask->visible(picture->plane, q, kv) ? 1 : 0);
         }
         return [this, found] { elements_ = found; };
       },
@@ -306,6 +390,7 @@ MaskView MaskStudy::view() const {
   view.picture = picture_;
   view.totals = totals_;
   view.elements = elements_;
+  view.difference = difference_ != nullptr && difference_->of == picture_ ? difference_ : nullptr;
   view.working = working_;
   view.fault = fault_;
   view.visit_asked = visit_asked_;

@@ -50,14 +50,31 @@ struct MaskTotals {
   std::int64_t kv_bytes = 0, dense_kv_bytes = 0;    // K and V from the L2 to the SMs
 };
 
+/// Where the mask of the controls and that of another run of equal lengths differ, in the plane of the picture.
+struct MaskDifference {
+  std::shared_ptr<const MaskPicture> of;
+  std::shared_ptr<const Simulation> other;   // the run that has the other mask
+  std::shared_ptr<const MaskPicture> there;  // of its mask, in the blocks of `of`
+  /// Elements of a block that one of the two masks alone leaves visible.
+  struct Block {
+    std::int64_t row = 0, col = 0, here = 0, there = 0;
+  };
+  std::vector<Block> blocks;  // those with such elements
+  std::int64_t only_here = 0, only_there = 0;
+};
+
 /// The elements of a rectangle, row by row.
 struct MaskElements {
-  std::shared_ptr<const MaskPicture> of;
+  std::shared_ptr<const MaskPicture> of, there;  // `there`: the other mask that they are compared with; may be null
   TileRange queries, keys;
-  std::vector<std::uint8_t> visible;  // 0 or 1
+  std::vector<std::uint8_t> visible, visible_there;  // 0 or 1; the second empty without another mask
 
-  bool at(std::int64_t query, std::int64_t key) const {
-    return visible[static_cast<std::size_t>((query - queries.first) * keys.count + key - keys.first)] != 0;
+  bool at(std::int64_t query, std::int64_t key) const { return visible[index(query, key)] != 0; }
+  bool at_there(std::int64_t query, std::int64_t key) const { return visible_there[index(query, key)] != 0; }
+
+ private:
+  std::size_t index(std::int64_t query, std::int64_t key) const {
+    return static_cast<std::size_t>((query - queries.first) * keys.count + key - keys.first);
   }
 };
 
@@ -71,9 +88,10 @@ struct TileVisit {
 };
 
 struct MaskView {
-  std::shared_ptr<const MaskPicture> picture;    // null until the view was opened
-  std::shared_ptr<const MaskTotals> totals;      // of another picture while they are counted
-  std::shared_ptr<const MaskElements> elements;  // of another picture while they are looked at
+  std::shared_ptr<const MaskPicture> picture;        // null until the view was opened
+  std::shared_ptr<const MaskTotals> totals;          // of another picture while they are counted
+  std::shared_ptr<const MaskElements> elements;      // of another picture while they are looked at
+  std::shared_ptr<const MaskDifference> difference;  // null without another mask, and while the two are compared
   bool working = false;
   std::optional<Error> fault;  // of what is asked for: the picture is the last good one then
   std::optional<AskVisit> visit_asked;
@@ -84,8 +102,8 @@ class MaskStudy {
  public:
   explicit MaskStudy(Worker& worker) : worker_(worker) {}
 
-  /// Sees to it that the plane looked at is there or under way.
-  void ask(const SimulationRequest& asked);
+  /// Sees to it that the plane looked at is there or under way. `other`: the run whose mask is compared with it; may be null.
+  void ask(const SimulationRequest& asked, std::shared_ptr<const Simulation> other = nullptr);
   void look(const LookAtMask& at);
   void set_visit(const AskVisit& asked, std::optional<TileVisit> visit);
   MaskView view() const;
@@ -99,6 +117,7 @@ class MaskStudy {
     bool operator==(const Key&) const = default;
   };
   void ask_totals();
+  void ask_difference(std::shared_ptr<const Simulation> other);
   void ask_elements();
 
   Worker& worker_;
@@ -107,7 +126,9 @@ class MaskStudy {
   std::shared_ptr<const MaskPicture> picture_;
   std::shared_ptr<const MaskTotals> totals_;
   std::shared_ptr<const MaskElements> elements_;
-  const void *totals_asked_ = nullptr, *elements_asked_ = nullptr;
+  std::shared_ptr<const MaskDifference> difference_;
+  const void *totals_asked_ = nullptr, *elements_asked_ = nullptr, *elements_there_ = nullptr;
+  const void *difference_asked_ = nullptr, *difference_other_ = nullptr;  // the picture, and the run
   TileRange elements_queries_, elements_keys_;
   bool working_ = false;
   std::optional<Error> fault_;
@@ -122,6 +143,13 @@ Result<std::shared_ptr<const MaskPicture>> make_mask_picture(const MaskChoice& c
 /// nullopt: cancelled.
 std::optional<MaskTotals> count_mask(const std::shared_ptr<const MaskPicture>& picture, const MaskChoice& choice,
                                      const std::function<bool()>& go_on = {});
+/// Whether another run has a mask that can be compared with that of a request: of equal lengths and heads, and not the same.
+bool can_compare_masks(const SimulationRequest& asked, const Simulation& other);
+/// Compares the mask of a picture with that of another run. Returns null where it was cancelled, where the masks are too large to
+/// look at every element that may differ, or where the other mask cannot be made.
+std::shared_ptr<const MaskDifference> compare_masks(const std::shared_ptr<const MaskPicture>& picture,
+                                                    const std::shared_ptr<const Simulation>& other,
+                                                    const std::function<bool()>& go_on = {});
 /// Returns where the tile of a query and a key is loaded in a simulation of attention whose blocks own query tiles.
 std::optional<TileVisit> find_visit(const Simulation& simulation, int focus_sm, const AskVisit& asked);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/model/background/parallel.h"
+#include "app/model/lessons/page_figures.h"
 #include "app/model/session/session_state.h"
 #include "sim/core/refuse.h"
 
@@ -201,6 +202,16 @@ void Session::State::show_step() {
   if (workspace.by_sm) sms.ask(playback.runners());
 }
 
+std::shared_ptr<const Simulation> Session::State::run_of_other_mask() const {
+  const LessonView lesson = lessons.view();
+  if (lesson.locked) return nullptr;
+  if (lesson.figures != nullptr && lesson.answer != nullptr)
+    for (std::size_t i = 1; i < lesson.figures->runs.size(); ++i)
+      if (const auto& run = lesson.figures->runs[i].simulation; can_compare_masks(requested.request, *run)) return run;
+  const BesideRun* const beside = pinned.view().beside;
+  return beside != nullptr && can_compare_masks(requested.request, *beside->simulation) ? beside->simulation : nullptr;
+}
+
 void Session::State::tick(double seconds) {
   worker.take_finished();
   derived.free_retired();
@@ -217,8 +228,9 @@ void Session::State::tick(double seconds) {
     if (worker.take_finished(Queue::shown)) show_step();  // without threads, what was just asked for is there at once
   }
   if (workspace.center == CenterView::mask) {
-    masks.ask(requested.request);
-    if (worker.take_finished(Queue::quick)) masks.ask(requested.request);
+    const std::shared_ptr<const Simulation> other = run_of_other_mask();
+    masks.ask(requested.request, other);
+    if (worker.take_finished(Queue::quick)) masks.ask(requested.request, other);
   }
   measured.ask();
   studies.keep_clock(lessons.view().lesson != nullptr);

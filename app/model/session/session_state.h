@@ -79,6 +79,9 @@ struct Session::State {
   void refused(const Error& error, const std::string& control);
   void take_simulations(const std::vector<Arrival>& arrivals, std::int64_t asked_by);  // a gesture
   void say_misfit();
+  /// The run whose mask is compared with that of the controls: after the question of a lesson's page another run of the page, else
+  /// the pinned one. Null where there is none with another mask.
+  std::shared_ptr<const Simulation> run_of_other_mask() const;
   void show_step();
   void tick(double seconds);
 

@@ -17,7 +17,7 @@ struct FitMapChoice {
   bool operator==(const FitMapChoice&) const = default;
 };
 
-enum class MaskShows : std::uint8_t { state, decided, cuda };
+enum class MaskShows : std::uint8_t { state, decided, cuda, difference };
 
 /// The map of the Mask view.
 struct MaskMapChoice {

@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, 3> type_names = {"fp16", "bf16", "fp32"},
                                           grain_names = {"operation", "tile", "phase"};
 constexpr std::array<std::string_view, 4> quantity_names = {"hbm", "l2", "time", "memory"};
 
-constexpr std::array<std::string_view, 3> mask_shows_names = {"state", "decided", "cuda"};
+constexpr std::array<std::string_view, 4> mask_shows_names = {"state", "decided", "cuda", "difference"};
 constexpr std::int64_t largest_planes = std::int64_t{1} << 40;  // heads times batch
 
 /// As LinkChoice.

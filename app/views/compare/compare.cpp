@@ -16,6 +16,7 @@
 #include "app/ui/widgets.h"
 #include "app/views/compare/compare_sheet.h"
 #include "app/views/compare/memory_plot.h"
+#include "app/views/compare/result_maps.h"
 #include "app/views/compare/run_bars.h"
 #include "app/views/light_tensor.h"
 #include "app/views/panels.h"
@@ -295,6 +296,12 @@ void draw_page_runs(const View& view) {
   const PageFigures* figures = view.lesson.figures;
   if (figures == nullptr) return study_empty(view, tr("Simulating the runs of this page…"));
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  if (!view.lesson.locked && !figures->results.empty()) {
+    const float height = draw_result_maps(view, figures->results, {at, {at.x + room.x, at.y + room.y}});
+    ImGui::SetCursorScreenPos(at);
+    ImGui::Dummy({room.x, height});
+    return;
+  }
   std::vector<PageRun> runs = figures->runs;
   // What a task made of the scene.
   const auto& shown = view.lane().simulation;

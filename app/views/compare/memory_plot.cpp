@@ -82,10 +82,13 @@ void draw_memory_plot(const View& view, const RunComparison& comparison, const C
   }
   ImGui::Dummy({width, height});
   for (std::size_t i = 0; i < runs.size(); ++i)
-    wrapped_text(
-        theme.ui_small, theme.text_dim,
-        fmt::format("{}, {}: {}", i == 0 ? "A" : "B", algorithm_title(runs[i]->request.algorithm, runs[i]->request.problem.pass),
-                    memory_sentence(*runs[i], memory[i])));
+    wrapped_text(theme.ui_small, theme.text_dim,
+                 fmt::format("{}, {}: {}",
+                             i == 1  ? "B"
+                             : alike ? tr("A (dashed)")
+                                     : "A",
+                             algorithm_title(runs[i]->request.algorithm, runs[i]->request.problem.pass),
+                             memory_sentence(*runs[i], memory[i])));
   ImGui::Dummy({0, std::round(4 * theme.scale)});
 }
 

@@ -116,10 +116,10 @@ struct Part {
 
 /// What the hardware did, in words and in fewer words.
 struct Recorded {
-  double value = 0;
-  std::string parts;        // bytes each way, below those of the run; empty: no bytes
-  std::string text, brief;  // below a total: another total
-  bool hidden = false;      // until the answer; the scale of its bar has room for it already
+  std::vector<double> lines;  // where they stand over the bar: of bytes, the reads, and these and the writes
+  std::string parts;          // bytes each way, below those of the run; empty: no bytes
+  std::string text, brief;    // below a total: another total
+  bool hidden = false;        // until the answer; the scale of its bar has room for it already
 };
 
 /// A bar of one run, and what stands below it.
@@ -132,7 +132,7 @@ struct Bar {
   double length() const {
     double sum = 0;
     for (const Part& part : parts) sum += part.value;
-    return std::max(sum, recorded ? recorded->value : 0);
+    return std::max(sum, recorded ? recorded->lines.back() : 0);
   }
 };
 
@@ -182,7 +182,7 @@ Bar traffic_bar(const PageRun& run, Link up, Link down) {
       };
       const double all = *read + *written;
       const std::string parts = both(*read, *written), total = say(tr("recorded: {}"), format_bytes(all));
-      bar.recorded = {all, say(tr("recorded: {}"), parts), fmt::format("{} ({})", total, parts), total};
+      bar.recorded = {{*read, all}, say(tr("recorded: {}"), parts), fmt::format("{} ({})", total, parts), total};
       bar.brief = bar.text;
       bar.text =
           both(static_cast<double>(simulation.ledger.total(up).value), static_cast<double>(simulation.ledger.total(down).value));
@@ -229,7 +229,7 @@ Bar time_bar(const PageRun& run) {
     // A short bar does not show how far off it is. At another clock than the recording's it says nothing.
     const bool at_clock = std::abs(simulation.request.gpu.sm_clock_hz / run.recorded->measured().sm_clock_hz - 1) < 0.001;
     const std::string text = at_clock ? say(tr("{}, simulated {}"), brief, format_signed_percent(bar.value / recorded - 1)) : brief;
-    if (recorded > 0) bar.recorded = {recorded, {}, text, brief};
+    if (recorded > 0) bar.recorded = {{recorded}, {}, text, brief};
   }
   return bar;
 }
@@ -319,20 +319,23 @@ std::string against(double value, double first) {
 }
 
 /// What bounds a run, from all that there is to say to the least. A busy share has one definition, which its words name: of the run
-/// where all SMs share the resource, else of the SM time with a block.
-std::vector<std::string> bound_texts(const Simulation& run) {
+/// where all SMs share the resource, else of the SM time with a block. `products`: the share with products, of tensor cores.
+std::vector<std::string> bound_texts(const Simulation& run, bool products) {
   const std::string bound = bound_text(run.bound, run.sms);
   if (run.bound == Bound::latency) return {bound, bound_name(run.bound)};
-  const std::string share = busy_share_text(run, run.bound);
-  const std::string busy = fmt::format("{}: {}", bound, busy_text(run.bound, share));
+  const std::string share = busy_share_text(run, run.bound), use = busy_text(run.bound, share);
+  const std::string with_products = products ? say(tr(", {} with products"), format_percent(product_share(run))) : std::string();
+  if (bound_of(run).idle_decides()) {
+    const std::string idle = idle_bound_text(run.sms);
+    return {fmt::format("{}; {}: {}{}", idle, bound_name(run.bound), use, with_products), idle, tr("SMs without a block")};
+  }
+  const std::string busy = fmt::format("{}: {}", bound, use);
   std::vector<std::string> texts = {busy, fmt::format("{} {}", bound_name(run.bound), share)};
   if (is_shared(run.bound)) return texts;
   // Equal shares of unequal runs: what the units are busy with, and how much of the SM time is not counted.
-  std::string more = busy;
-  const double products = run.bound == Bound::tensor ? product_share(run) : 0;
-  if (products > 0) more += say(tr(", {} with products"), format_percent(products));
+  std::string more = busy + with_products;
   if (run.sms.many_idle()) more += say(tr("; no block {} of the SM time"), format_percent(run.sms.idle));
-  texts.insert(texts.begin(), more);
+  if (more != busy) texts.insert(texts.begin(), more);
   return texts;
 }
 
@@ -397,6 +400,19 @@ bool has_strip(const Bar& bar, const BarScale& scale) {
   return scale.whole <= 0 && bar.value > 0 && !bar.parts.empty() && bar.parts.front().tensor;
 }
 
+/// A thick line at the recorded reads, or the time; a thin one where the writes are on top.
+void draw_recorded_lines(const Theme& theme, const Rect& rect, const Recorded& recorded, double whole) {
+  const float over = 3 * theme.scale;
+  float wide = std::max(3.0F, std::round(3 * theme.scale));
+  QuadBatch lines;
+  for (const double value : recorded.lines) {
+    const float left = std::round(rect.min.x + static_cast<float>(value / whole) * rect.width() - 0.5F * wide);
+    lines.add({.min = {left, rect.min.y - over}, .max = {left + wide, rect.max.y + over}, .fill = theme.text});
+    wide = std::max(1.0F, std::round(theme.scale));
+  }
+  draw_quads(ImGui::GetWindowDrawList(), std::move(lines));
+}
+
 void draw_bar_of_run(const Theme& theme, const Rect& rect, const Bar& bar, const BarScale& scale, bool held) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   QuadBatch box;
@@ -417,12 +433,7 @@ void draw_bar_of_run(const Theme& theme, const Rect& rect, const Bar& bar, const
   if (scale.whole <= 0) return;
   draw_parts(theme, rect, bar.parts, scale.whole);
   if (!bar.recorded || bar.recorded->hidden) return;
-  const float at = rect.min.x + static_cast<float>(bar.recorded->value / scale.whole) * rect.width(), over = 3 * theme.scale;
-  QuadBatch line;
-  line.add({.min = {at - 1.5F * theme.scale, rect.min.y - over},
-            .max = {at + 1.5F * theme.scale, rect.max.y + over},
-            .fill = theme.text});
-  draw_quads(list, std::move(line));
+  draw_recorded_lines(theme, rect, *bar.recorded, scale.whole);
 }
 
 /// A text, and the room that it has.
@@ -469,11 +480,18 @@ struct Sizes {
   int below = 0;                                                  // lines below a figure
 };
 
-/// What stands below the figure of a bar, from all that there is to say to the least; `timed`: the run of a bar of time.
-std::vector<std::string> second_texts(const Bar& bar, const Simulation* timed, bool in_parts = false) {
+/// Whether the share with products may be said: of all runs or of none, so that nobody takes it for another figure.
+bool all_have_products(std::span<const PageRun> runs) {
+  return std::ranges::all_of(
+      runs, [](const PageRun& run) { return run.simulation->bound == Bound::tensor && product_share(*run.simulation) > 0; });
+}
+
+/// What stands below the figure of a bar, from all that there is to say to the least; `timed`: the run of a bar of time, with its
+/// share of products where that is said.
+std::vector<std::string> second_texts(const Bar& bar, const Simulation* timed, bool products, bool in_parts = false) {
   if (bar.recorded && in_parts) return {bar.recorded->parts};
   if (bar.recorded) return {bar.recorded->text, bar.recorded->brief};
-  return timed != nullptr ? bound_texts(*timed) : std::vector<std::string>();
+  return timed != nullptr ? bound_texts(*timed, products) : std::vector<std::string>();
 }
 
 int wrapped_lines(const ImFont* font, const std::string& text, float width) {
@@ -495,13 +513,14 @@ Sizes sizes_of(const Look& look, std::span<const Column> columns, std::span<cons
   const auto timed = [&](std::size_t c, std::size_t run) {
     return has_time && c + 1 == columns.size() ? runs[run].simulation.get() : nullptr;
   };
+  const bool products = all_have_products(runs);
   std::vector<TextRoom> titles, figures, seconds;
   for (std::size_t c = 0; c < columns.size(); ++c) {
     titles.push_back({columns[c].title, widths[c]});
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const Bar& bar = columns[c].bars[i];
       figures.push_back({bar.brief.empty() ? bar.text : bar.brief, widths[c]});
-      const auto texts = second_texts(bar, timed(c, i));
+      const auto texts = second_texts(bar, timed(c, i), products);
       if (!texts.empty()) seconds.push_back({texts.back(), widths[c]});
     }
   }
@@ -515,7 +534,7 @@ Sizes sizes_of(const Look& look, std::span<const Column> columns, std::span<cons
   int wanted = 0;
   for (std::size_t c = 0; c < columns.size(); ++c)
     for (std::size_t i = 0; i < runs.size(); ++i)
-      if (const auto texts = second_texts(columns[c].bars[i], timed(c, i)); !texts.empty())
+      if (const auto texts = second_texts(columns[c].bars[i], timed(c, i), products); !texts.empty())
         wanted = std::max(wanted, wrapped_lines(sizes.second, texts.front(), widths[c]));
   const float least_bar = 10 * theme.scale, readable_bar = 24 * theme.scale, most_bar = 200 * theme.scale,
               most_band = 320 * theme.scale;
@@ -588,6 +607,10 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
   draw_text(list, sizes.title, heading, theme.text_dim, column.title);
   if (!column.about.empty() && ImGui::IsWindowHovered() && heading.contains(ImGui::GetIO().MousePos))
     show_tooltip(theme, column.title, column.about);
+  const bool products =
+      all_have_products(runs) && std::ranges::all_of(runs, [&](const PageRun& run) {
+        return wrapped_lines(sizes.second, bound_texts(*run.simulation, true).front(), rect.width()) <= sizes.below;
+      });
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Bar& bar = column.bars[i];
     const bool hidden = column.is_held(runs[i]);
@@ -605,7 +628,7 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
     const bool told = bar.recorded ? !bar.recorded->hidden : timed && column.held == Held::none;
     if (sizes.below == 0 || (!told && said.more)) continue;
     const std::vector<std::string> texts =
-        told ? second_texts(bar, timed ? &run : nullptr, said.in_parts) : std::vector{bar.more, bar.brief_more};
+        told ? second_texts(bar, timed ? &run : nullptr, products, said.in_parts) : std::vector{bar.more, bar.brief_more};
     if (texts.empty()) continue;
     // Few words stand in one line where they can.
     const int lines = !bar.recorded && is_shared(run.bound) ? 1 : sizes.below;
@@ -624,7 +647,9 @@ struct KeyWords {
 KeyWords key_words(std::span<const PageRun> runs, bool asks, const char* scales) {
   const bool recorded = !asks && std::ranges::any_of(runs, [](const PageRun& run) { return run.recorded.has_value(); });
   const bool owed = std::ranges::any_of(runs, [](const PageRun& run) { return dirty_bytes_at_end(*run.simulation) > 0; });
-  const std::string line = recorded ? std::string(" ") + tr("Upright line: recorded.") : std::string();
+  const std::string line = recorded
+                               ? std::string(" ") + tr("Thick line: recorded reads, or time. Thin line: recorded reads and writes.")
+                               : std::string();
   const std::string same = std::string(" ") + (scales == nullptr ? tr("All bars of a column have one scale.") : scales);
   const std::string full = tr("Plain: read. Hatched: written. Dashed: still in the L2, written to HBM after the run.") + line;
   const std::string brief = tr("Plain: read. Hatched: written. Dashed: written to HBM after the run.") + line;
@@ -841,7 +866,7 @@ float draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect&
     columns.back().held = Held::all;
     columns.back().later_page = view.lesson.time_page;
   }
-  const char* said = nullptr;
+  const char* said = runs.size() == 1 ? tr("Each bar has a scale of its own.") : nullptr;
   for (Column& column : columns) {
     for (Bar& bar : column.bars)
       if (bar.recorded) bar.recorded->hidden = asks;  // no text says what was recorded

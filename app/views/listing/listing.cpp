@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/model/lessons/lesson.h"
 #include "app/model/run_data/timeline_data.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
 #include "app/ui/tab_stops.h"
 #include "app/ui/widgets.h"
+#include "app/views/chrome.h"
 #include "app/views/light_tensor.h"
 #include "app/views/panels.h"
 #include "app/views/softmax/softmax_figures.h"
@@ -262,9 +264,22 @@ Detail detail_of(const View& view) {
   return detail;
 }
 
-/// Returns a height for the program's longest line, so that stepping does not move the listing.
+/// Whether a lesson's page speaks of the lines: then as many of them as possible are on screen.
+bool is_read_in_lesson(const View& view) {
+  return view.lesson.lesson != nullptr && std::ranges::find(view.lesson.scene->look, "listing") != view.lesson.scene->look.end();
+}
+
+/// Returns a height for the program's longest line, so that stepping does not move the listing; where lines go first, for the line
+/// of this step.
 float detail_height(const View& view, float width) {
   const Theme& theme = *view.theme;
+  if (view.lane().operation != nullptr && is_read_in_lesson(view)) {
+    const Detail now = detail_of(view);
+    float height = 5 * 5 * theme.scale + wrapped_height(theme.ui_small, now.caption, width) +
+                   wrapped_height(theme.ui_bold, now.formula, width) + wrapped_height(theme.ui_small, now.why, width);
+    if (!now.numbers.empty()) height += std::max(theme.mono->FontSize, wrapped_height(theme.mono_small, now.numbers, width));
+    return height;
+  }
   float why = wrapped_height(theme.ui_small,
                              program_summary(*view.lane().simulation->info, view.lane().simulation->request.problem), width);
   // Before the first step the summary is all there is, and a lesson speaks of lines further down.
@@ -299,7 +314,8 @@ void draw_listing_panel(const View& view, Commands& commands) {
   auto& state = panel_state<ListingState>("listing");
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 4 * theme.scale});
   const std::string title = translated(lane.simulation->info->title);
-  panel_heading(theme, title);
+  panel_heading(theme, first_that_fits(theme.heading, ImGui::GetContentRegionAvail().x,
+                                       {title, short_algorithm_title(*lane.simulation->info)}));
   std::string about = program_summary(*lane.simulation->info, lane.simulation->request.problem);
   add_line(about, lane.simulation->info->source);
   item_tooltip(theme, title, about);
@@ -310,7 +326,8 @@ void draw_listing_panel(const View& view, Commands& commands) {
   ImGui::Dummy({width, theme.ui_small->FontSize + 2 * theme.scale});
 
   const auto rows = listing_rows(*lane.simulation);
-  const float room = ImGui::GetContentRegionAvail().y, smallest = theme.ui->FontSize + 3 * theme.scale;
+  const float room = ImGui::GetContentRegionAvail().y;
+  const float smallest = theme.ui->FontSize + (is_read_in_lesson(view) ? 1 : 3) * theme.scale;
   const float detail = std::min(detail_height(view, width), room * (room < 320 * theme.scale ? 0.45F : 0.55F));
   const float lines_room = room - detail - 8 * theme.scale;
   const float row_height = std::floor(std::clamp(lines_room / static_cast<float>(rows.size()), smallest, theme.row_height));

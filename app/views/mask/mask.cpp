@@ -25,6 +25,7 @@
 #include "app/views/mask/mask_cuda.h"
 #include "app/views/mask/mask_editor.h"
 #include "app/views/mask/mask_picture.h"
+#include "app/views/mask/mask_words.h"
 #include "app/views/panels.h"
 #include "app/views/race/race_reason.h"
 #include "app/views/study_panel.h"
@@ -38,7 +39,8 @@ namespace {
 struct MaskPanelState {
   std::int64_t plane = 0;
   MaskColors colors = MaskColors::state;
-  bool shows_cuda = false;  // in place of the picture
+  bool shows_cuda = false;               // in place of the picture
+  std::optional<std::size_t> chosen_on;  // the lesson's page on which the colours were chosen by hand
   MaskCuda cuda;
   bool zoomed = false;  // else the whole plane, whatever the canvas
   MaskWindow window;
@@ -50,6 +52,7 @@ struct MaskPanelState {
   // What the quads were made of.
   std::shared_ptr<const MaskPicture> drawn;
   std::shared_ptr<const MaskElements> drawn_elements;
+  std::shared_ptr<const MaskDifference> drawn_difference;
   MaskWindow drawn_window;
   ImVec2 drawn_min, drawn_max;
   MaskColors drawn_colors = MaskColors::state;
@@ -72,6 +75,34 @@ std::string count_text(std::int64_t count) {
 /// "1/3", "12 %": how much of the dense work is left.
 std::string share_text(std::int64_t part, std::int64_t all) {
   return all == 0 ? std::string("–") : format_percent(static_cast<double>(part) / static_cast<double>(all));
+}
+
+/// Where the mask differs from another is shown where somebody chose that, and after the question of a lesson's page.
+MaskColors colors_now(const View& view, const MaskPanelState& state) {
+  if (view.mask.difference == nullptr) return state.colors == MaskColors::difference ? MaskColors::state : state.colors;
+  const LessonView& lesson = view.lesson;
+  const bool answered = lesson.lesson != nullptr && lesson.answer != nullptr && state.chosen_on != lesson.page;
+  return answered && state.colors == MaskColors::state ? MaskColors::difference : state.colors;
+}
+
+/// "The two masks differ in 120 of 4 096 elements: …".
+std::string difference_finding(const MaskDifference& difference) {
+  const AttentionProblem& p = difference.of->problem;
+  const std::int64_t all = p.seq_q * p.seq_kv, differing = difference.only_here + difference.only_there;
+  if (differing == 0) return tr("Both masks leave the same elements visible");
+  return say(tr("The masks differ in {} of {} elements: {} are visible only here, {} only in the other mask"),
+             count_text(differing), count_text(all), count_text(difference.only_here), count_text(difference.only_there));
+}
+
+/// Whose mask the other one is, and what it says.
+std::string difference_detail(const View& view) {
+  const MaskDifference& difference = *view.mask.difference;
+  const BesideRun* const beside = beside_run(view);
+  const bool is_pinned = beside != nullptr && beside->simulation == difference.other;
+  const std::string words = mask_words(difference.other->request), mask = words.empty() ? std::string(tr("no mask")) : words;
+  const std::string text = is_pinned ? say(tr("The other mask is that of pinned {}: {}."), beside->place, mask)
+                                     : say(tr("The other mask is that of another run of this page: {}."), mask);
+  return difference.of->problem.query_planes() > 1 ? text + " " + tr("Counted in one head.") : text;
 }
 
 std::string finding(const MaskView& mask) {
@@ -471,19 +502,15 @@ float axis_margin(const Theme& theme) {
   return std::round(14 * theme.scale);
 }
 
-void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, const Rect& canvas) {
-  const Theme& theme = *view.theme;
-  const MaskView& mask = view.mask;
-  const MaskPicture& picture = *mask.picture;
+/// What the mouse and the keyboard do on the canvas.
+struct CanvasItem {
+  bool hovered = false, active = false, focused = false;
+};
+
+/// The window follows the wheel, a drag, a double click and, while the canvas has focus, the keys.
+void move_window(const MaskPicture& picture, const Rect& canvas, MaskPanelState& state, const CanvasItem& item) {
   const AttentionProblem& p = picture.problem;
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  if (const auto zoom = std::exchange(state.to_zoom, std::nullopt))
-    state.window = moved({whole_plane(p, canvas).pixels * *zoom, state.told.query, state.told.key}, p, canvas, {0, 0});
-  if (!state.zoomed) state.window = whole_plane(p, canvas);
-  hit_area("canvas", canvas);
-  const bool hovered = ImGui::IsItemHovered(), active = ImGui::IsItemActive();
-  ImGui::SetItemKeyOwner(ImGuiKey_MouseWheelY);
-  const bool entered = tab_stop(theme, canvas, 0, ImGui::GetID("map")), focused = tab_stop_is_focused();
+  const auto& [hovered, active, focused] = item;
   if (focused) move_cursor(picture, canvas, state);
   const ImGuiIO& io = ImGui::GetIO();
   if (hovered && io.MouseWheel != 0) {
@@ -497,7 +524,10 @@ void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, co
   }
   if (hovered && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) state.zoomed = false;
   state.zoom = state.window.pixels / whole_plane(p, canvas).pixels;
+}
 
+/// Asks for the elements on the canvas, where they are large enough to be drawn.
+void look_at_elements(Commands& commands, const AttentionProblem& p, const Rect& canvas, MaskPanelState& state) {
   LookAtMask look{state.plane, {}, {}};
   if (state.window.pixels >= element_pixels) {
     const auto range = [&](double first, float room, std::int64_t length) {
@@ -509,66 +539,99 @@ void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, co
     look.queries = range(state.window.query, canvas.height(), p.seq_q);
     look.keys = range(state.window.key, canvas.width(), p.seq_kv);
   }
-  if (!(look == state.looked)) {
-    commands.push(look);
-    state.looked = look;
-  }
+  if (look == state.looked) return;
+  commands.push(look);
+  state.looked = look;
+}
 
+/// Makes quads and legend again where anything that they show has changed.
+void refresh_quads(const View& view, MaskPanelState& state, const Rect& canvas) {
+  const Theme& theme = *view.theme;
+  const MaskView& mask = view.mask;
+  const MaskColors colors = colors_now(view, state);
   const auto elements = mask.elements != nullptr && mask.elements->of == mask.picture ? mask.elements : nullptr;
-  const bool same = state.drawn == mask.picture && state.drawn_elements == elements && state.drawn_window == state.window &&
-                    state.drawn_colors == state.colors && state.drawn_theme == theme.kind && state.drawn_min.x == canvas.min.x &&
-                    state.drawn_min.y == canvas.min.y && state.drawn_max.x == canvas.max.x && state.drawn_max.y == canvas.max.y &&
-                    state.drawn_language == tr("EN");
-  if (!same) {
-    state.drawn = mask.picture;
-    state.drawn_elements = elements;
-    state.drawn_window = state.window;
-    state.drawn_colors = state.colors;
-    state.drawn_theme = theme.kind;
-    state.drawn_min = canvas.min;
-    state.drawn_max = canvas.max;
-    state.drawn_language = tr("EN");
-    state.legend =
-        mask_legend(picture, theme, state.colors, state.window, shows_elements(state.colors, state.window) && elements != nullptr);
-    state.quads = make_mask_quads(picture, elements.get(), theme, state.colors, state.window, canvas);
+  const auto difference = colors == MaskColors::difference ? mask.difference : nullptr;
+  const bool same = state.drawn == mask.picture && state.drawn_elements == elements && state.drawn_difference == difference &&
+                    state.drawn_window == state.window && state.drawn_colors == colors && state.drawn_theme == theme.kind &&
+                    state.drawn_min.x == canvas.min.x && state.drawn_min.y == canvas.min.y && state.drawn_max.x == canvas.max.x &&
+                    state.drawn_max.y == canvas.max.y && state.drawn_language == tr("EN");
+  if (same) return;
+  state.drawn = mask.picture;
+  state.drawn_elements = elements;
+  state.drawn_difference = difference;
+  state.drawn_window = state.window;
+  state.drawn_colors = colors;
+  state.drawn_theme = theme.kind;
+  state.drawn_min = canvas.min;
+  state.drawn_max = canvas.max;
+  state.drawn_language = tr("EN");
+  if (difference != nullptr) {
+    state.legend = mask_legend(*difference, theme);
+    state.quads = make_difference_quads(*difference, elements.get(), theme, state.window, canvas);
+    return;
   }
+  state.legend =
+      mask_legend(*mask.picture, theme, colors, state.window, shows_elements(colors, state.window) && elements != nullptr);
+  state.quads = make_mask_quads(*mask.picture, elements.get(), theme, colors, state.window, canvas);
+}
+
+/// A block on the canvas.
+Rect block_rect(const MaskPicture& picture, const MaskWindow& window, const Rect& canvas, const Pointed& at) {
+  const double size_q = static_cast<double>(picture.block.block_q), size_k = static_cast<double>(picture.block.block_kv);
+  const double row = static_cast<double>(at.row), col = static_cast<double>(at.col);
+  return {{window.x_of(canvas, col * size_k), window.y_of(canvas, row * size_q)},
+          {window.x_of(canvas, (col + 1) * size_k), window.y_of(canvas, (row + 1) * size_q)}};
+}
+
+/// The plane's outline, and the names of its axes.
+void draw_axes(const Theme& theme, const AttentionProblem& p, const MaskWindow& window, const Rect& canvas) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImVec2 a = {std::max(canvas.min.x, window.x_of(canvas, 0)), std::max(canvas.min.y, window.y_of(canvas, 0))};
+  const ImVec2 b = {std::min(canvas.max.x, window.x_of(canvas, static_cast<double>(p.seq_kv))),
+                    std::min(canvas.max.y, window.y_of(canvas, static_cast<double>(p.seq_q)))};
+  list->AddRect(a, b, theme.inset_border, 0, 0, theme.scale);
+  const float line = theme.ui_small->FontSize, left = canvas.min.x - axis_margin(theme);
+  draw_text_at(list, theme.ui_small, {a.x, a.y - line - theme.scale}, theme.text_dim, "kv →");
+  draw_text_at(list, theme.ui_small, {left, a.y}, theme.text_dim, "q");
+  draw_text_at(list, theme.ui_small, {left, a.y + line}, theme.text_dim, "↓");
+}
+
+void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, const Rect& canvas) {
+  const Theme& theme = *view.theme;
+  const MaskPicture& picture = *view.mask.picture;
+  const AttentionProblem& p = picture.problem;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  if (const auto zoom = std::exchange(state.to_zoom, std::nullopt))
+    state.window = moved({whole_plane(p, canvas).pixels * *zoom, state.told.query, state.told.key}, p, canvas, {0, 0});
+  if (!state.zoomed) state.window = whole_plane(p, canvas);
+  hit_area("canvas", canvas);
+  const bool hovered = ImGui::IsItemHovered(), active = ImGui::IsItemActive();
+  ImGui::SetItemKeyOwner(ImGuiKey_MouseWheelY);
+  const bool entered = tab_stop(theme, canvas, 0, ImGui::GetID("map")), focused = tab_stop_is_focused();
+  move_window(picture, canvas, state, {hovered, active, focused});
+  look_at_elements(commands, p, canvas, state);
+  refresh_quads(view, state, canvas);
+
   list->PushClipRect(canvas.min, canvas.max, true);
   draw_quads(list, state.quads);
   const auto at = focused   ? std::optional(pointed_block(picture, state))
                   : hovered ? pointed_at(picture, state.window, canvas)
                             : std::nullopt;
-  Rect block;
-  if (at) {
-    const double size_q = static_cast<double>(picture.block.block_q), size_k = static_cast<double>(picture.block.block_kv);
-    const double row = static_cast<double>(at->row), col = static_cast<double>(at->col);
-    block = {{state.window.x_of(canvas, col * size_k), state.window.y_of(canvas, row * size_q)},
-             {state.window.x_of(canvas, (col + 1) * size_k), state.window.y_of(canvas, (row + 1) * size_q)}};
-    if (focused)
-      outline_block(theme, block);
-    else
-      list->AddRect(block.min, block.max, theme.text, 0, 0, theme.scale);
-  }
+  const Rect block = at ? block_rect(picture, state.window, canvas, *at) : Rect{};
+  if (at && focused) outline_block(theme, block);
+  if (at && !focused) list->AddRect(block.min, block.max, theme.text, 0, 0, theme.scale);
   list->PopClipRect();
   const float around = 2 * theme.scale;
   list->PushClipRect({canvas.min.x - around, canvas.min.y - around}, {canvas.max.x + around, canvas.max.y + around}, true);
   mark_step(view, picture, state.window, canvas);
   list->PopClipRect();
-  // The plane's outline, and the names of its axes.
-  const ImVec2 a = {std::max(canvas.min.x, state.window.x_of(canvas, 0)), std::max(canvas.min.y, state.window.y_of(canvas, 0))};
-  const ImVec2 b = {std::min(canvas.max.x, state.window.x_of(canvas, static_cast<double>(p.seq_kv))),
-                    std::min(canvas.max.y, state.window.y_of(canvas, static_cast<double>(p.seq_q)))};
-  list->AddRect(a, b, theme.inset_border, 0, 0, theme.scale);
-  const float line = theme.ui_small->FontSize;
-  draw_text_at(list, theme.ui_small, {a.x, a.y - line - theme.scale}, theme.text_dim, "kv →");
-  const float left = canvas.min.x - axis_margin(theme);
-  draw_text_at(list, theme.ui_small, {left, a.y}, theme.text_dim, "q");
-  draw_text_at(list, theme.ui_small, {left, a.y + line}, theme.text_dim, "↓");
-  if (!at && mask.visit) {  // the mouse has left: the timeline marks no visit any more
+  draw_axes(theme, p, state.window, canvas);
+  if (!at && view.mask.visit) {  // the mouse has left: the timeline marks no visit any more
     state.asked = {-1, 0, 0};
     commands.push(state.asked);
   }
   if (!at || (active && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 3))) return;
-  const bool released = ImGui::IsMouseReleased(ImGuiMouseButton_Left) && io.MouseDragMaxDistanceSqr[0] <= 16;
+  const bool released = ImGui::IsMouseReleased(ImGuiMouseButton_Left) && ImGui::GetIO().MouseDragMaxDistanceSqr[0] <= 16;
   show_pointed(view, commands, *at, state, focused ? &block : nullptr, focused ? entered : released);
 }
 
@@ -595,11 +658,15 @@ void draw_choices(const View& view, MaskPanelState& state) {
   const Theme& theme = *view.theme;
   const MaskPicture& picture = *view.mask.picture;
   const AttentionProblem& p = picture.problem;
-  const std::array labels = {tr("State"), tr("Decided by"), tr("CUDA")};
-  constexpr int cuda = 2;
-  if (const auto clicked = segmented(theme, "colors", labels, state.shows_cuda ? cuda : static_cast<int>(state.colors), true)) {
+  std::vector<const char*> labels = {tr("State"), tr("Decided by")};
+  if (view.mask.difference != nullptr) labels.push_back(tr("Difference"));
+  const int cuda = static_cast<int>(labels.size());
+  labels.push_back(tr("CUDA"));
+  const int shown = state.shows_cuda ? cuda : static_cast<int>(colors_now(view, state));
+  if (const auto clicked = segmented(theme, "colors", labels, shown, true)) {
     state.shows_cuda = *clicked == cuda;
     if (!state.shows_cuda) state.colors = static_cast<MaskColors>(*clicked);
+    state.chosen_on = view.lesson.lesson != nullptr ? std::optional(view.lesson.page) : std::nullopt;
   }
   if (state.shows_cuda) return;
   const MaskPlanes by = p.mask->planes();
@@ -758,7 +825,10 @@ void open_map(const View& view, MaskPanelState& state) {
   state.told = asked;
   state.plane = asked.plane;
   state.shows_cuda = asked.shows == MaskShows::cuda;
-  if (!state.shows_cuda) state.colors = asked.shows == MaskShows::decided ? MaskColors::decided : MaskColors::state;
+  if (!state.shows_cuda)
+    state.colors = asked.shows == MaskShows::decided      ? MaskColors::decided
+                   : asked.shows == MaskShows::difference ? MaskColors::difference
+                                                          : MaskColors::state;
   state.zoomed = asked.zoom > 1;
   if (state.zoomed) state.to_zoom = asked.zoom;
 }
@@ -767,7 +837,10 @@ void open_map(const View& view, MaskPanelState& state) {
 void tell_map(const View& view, Commands& commands, MaskPanelState& state) {
   MaskMapChoice now = state.told;
   now.plane = state.plane;
-  now.shows = state.shows_cuda ? MaskShows::cuda : state.colors == MaskColors::decided ? MaskShows::decided : MaskShows::state;
+  now.shows = state.shows_cuda                         ? MaskShows::cuda
+              : state.colors == MaskColors::decided    ? MaskShows::decided
+              : state.colors == MaskColors::difference ? MaskShows::difference
+                                                       : MaskShows::state;
   if (!state.zoomed) {
     now.zoom = 1;
     now.query = now.key = 0;
@@ -790,12 +863,15 @@ void draw_map_and_editor(const View& view, Commands& commands, MaskPanelState& s
     if (mask.fault) return study_empty(view, say(mask.fault->sentence));
     return study_empty(view, tr("Looking at the mask…"));
   }
-  const bool held = holds_figures(view);
+  const bool held = holds_figures(view), differs = colors_now(view, state) == MaskColors::difference && !state.shows_cuda;
+  const std::string found = differs ? difference_finding(*mask.difference) : finding(mask);
   study_head(view,
              held               ? std::string(tr("What the mask saves shows after the answer."))
-             : is_refused(view) ? say(tr("Of the last mask that could be read: {}"), finding(mask))
-                                : finding(mask),
-             held ? std::string() : detail(view));
+             : is_refused(view) ? say(tr("Of the last mask that could be read: {}"), found)
+                                : found,
+             held      ? std::string()
+             : differs ? difference_detail(view)
+                       : detail(view));
   draw_beside_line(view);
   const ImVec2 top = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   state.plane = std::clamp<std::int64_t>(state.plane, 0, mask.picture->problem.query_planes() - 1);

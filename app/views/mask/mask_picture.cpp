@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/ui/say.h"
+#include "sim/analysis/format.h"
 
 namespace tilescope {
 
@@ -107,6 +108,51 @@ void add_blocks(QuadBatch& batch, const MaskPicture& picture, const Theme& theme
   }
 }
 
+/// What the mask of the controls alone leaves visible, and what the other one does: told apart by colour and by pattern.
+MaskLook only_here_look(const Theme& theme) {
+  return {theme.bad, Hatch::none};
+}
+MaskLook only_there_look(const Theme& theme) {
+  return {theme.accent, Hatch::diagonal};
+}
+
+/// Elements that one of the two masks alone leaves visible, in the blocks that have any.
+void add_differing_elements(QuadBatch& batch, const MaskDifference& difference, const MaskElements& elements, const Theme& theme,
+                            const MaskWindow& window, const Rect& canvas) {
+  const MaskPicture& picture = *difference.of;
+  const MaskLook here = only_here_look(theme), there = only_there_look(theme);
+  const double gap = window.pixels >= 6 ? 1 : 0;
+  for (const MaskDifference::Block& block : difference.blocks) {
+    const std::int64_t first_query = std::max(elements.queries.first, block.row * picture.block.block_q),
+                       end_query = std::min(elements.queries.end(), (block.row + 1) * picture.block.block_q),
+                       first_key = std::max(elements.keys.first, block.col * picture.block.block_kv),
+                       end_key = std::min(elements.keys.end(), (block.col + 1) * picture.block.block_kv);
+    for (std::int64_t q = first_query; q < end_query; ++q)
+      for (std::int64_t kv = first_key; kv < end_key; ++kv) {
+        if (elements.at(q, kv) == elements.at_there(q, kv)) continue;
+        const MaskLook& look = elements.at(q, kv) ? here : there;
+        const double left = (static_cast<double>(kv) - window.key) * window.pixels,
+                     top = (static_cast<double>(q) - window.query) * window.pixels;
+        add_quad(batch, canvas, {left, top, left + window.pixels - gap, top + window.pixels - gap}, look.fill, look.hatch, 0);
+      }
+  }
+}
+
+/// Blocks in which the masks differ. One that each of them alone leaves visible in part has both looks beside each other.
+void add_differing_blocks(QuadBatch& batch, const MaskDifference& difference, const Theme& theme, const MaskWindow& window,
+                          const Rect& canvas) {
+  const MaskLook here = only_here_look(theme), there = only_there_look(theme);
+  const double least = 2;
+  for (const MaskDifference::Block& block : difference.blocks) {
+    PixelBox at = pixels_of(*difference.of, {block.row, block.row + 1, block.col, block.col + 1}, window);
+    at.right = std::max(at.right, at.left + least);
+    at.bottom = std::max(at.bottom, at.top + least);
+    const double middle = block.here == 0 ? at.left : block.there == 0 ? at.right : (at.left + at.right) / 2;
+    add_quad(batch, canvas, {at.left, at.top, middle, at.bottom}, here.fill, here.hatch, 0);
+    add_quad(batch, canvas, {middle, at.top, at.right, at.bottom}, there.fill, there.hatch, 0);
+  }
+}
+
 /// Runs of visible elements, in partial blocks.
 void add_elements(QuadBatch& batch, const MaskPicture& picture, const MaskElements& elements, const Theme& theme,
                   const MaskWindow& window, const Rect& canvas) {
@@ -160,6 +206,9 @@ MaskWindow moved(const MaskWindow& window, const AttentionProblem& problem, cons
 }
 
 ImU32 mask_color(const Theme& theme, MaskColors colors, TileVisibility visibility, bool by_analysis, int depth) {
+  constexpr float faint = 0.3F;  // below what differs
+  if (colors == MaskColors::difference)
+    return mix(theme.inset, mask_color(theme, MaskColors::state, visibility, by_analysis, depth), faint);
   if (colors == MaskColors::state) {
     // Steps of brightness, which are seen from the back of a room and by colour-blind readers: to S's hue, and on to the text's.
     constexpr double step = 3;
@@ -175,7 +224,7 @@ ImU32 mask_color(const Theme& theme, MaskColors colors, TileVisibility visibilit
 
 Hatch mask_hatch(MaskColors colors, TileVisibility visibility, bool by_analysis) {
   if (colors == MaskColors::decided) return by_analysis ? Hatch::none : Hatch::cross;
-  return visibility == TileVisibility::partial ? Hatch::diagonal : Hatch::none;
+  return colors == MaskColors::state && visibility == TileVisibility::partial ? Hatch::diagonal : Hatch::none;
 }
 
 MaskLook mask_look(const Theme& theme, MaskColors colors, const TileBox& box, int depth, double size, bool elements) {
@@ -218,6 +267,11 @@ std::vector<MaskLegendEntry> mask_legend(const MaskPicture& picture, const Theme
   if (depths && depths->second != depths->first) add(analysis(depths->second), {.by_analysis = true}, depths->second);
   if (looked_at) add(tr("by looking at elements"), {.by_analysis = false}, 0);
   return entries;
+}
+
+std::vector<MaskLegendEntry> mask_legend(const MaskDifference& difference, const Theme& theme) {
+  return {{say(tr("only here: {}"), format_count(difference.only_here)), only_here_look(theme)},
+          {say(tr("only in the other mask: {}"), format_count(difference.only_there)), only_there_look(theme)}};
 }
 
 const TileBox* box_at(const MaskPicture& picture, std::int64_t row, std::int64_t col) {
@@ -271,6 +325,19 @@ std::shared_ptr<const QuadBatch> make_mask_quads(const MaskPicture& picture, con
   const bool with_elements = elements != nullptr && shows_elements(colors, window);
   add_blocks(*batch, picture, theme, colors, window, canvas, with_elements);
   if (with_elements) add_elements(*batch, picture, *elements, theme, window, canvas);
+  return batch;
+}
+
+std::shared_ptr<const QuadBatch> make_difference_quads(const MaskDifference& difference, const MaskElements* elements,
+                                                       const Theme& theme, const MaskWindow& window, const Rect& canvas) {
+  auto batch =
+      std::make_shared<QuadBatch>(*make_mask_quads(*difference.of, nullptr, theme, MaskColors::difference, window, canvas));
+  if (canvas.width() < 1.0F || canvas.height() < 1.0F) return batch;
+  const bool by_element = elements != nullptr && elements->there == difference.there && window.pixels >= element_pixels;
+  if (by_element)
+    add_differing_elements(*batch, difference, *elements, theme, window, canvas);
+  else
+    add_differing_blocks(*batch, difference, theme, window, canvas);
   return batch;
 }
 

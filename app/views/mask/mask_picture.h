@@ -12,8 +12,8 @@
 
 namespace tilescope {
 
-/// What a block's colour says.
-enum class MaskColors : std::uint8_t { state, decided };
+/// What a block's colour says: how much of it is visible, who decided that, or where another mask differs.
+enum class MaskColors : std::uint8_t { state, decided, difference };
 
 /// Which part of a plane is on screen: pixels an element, and the element at the canvas's top left.
 struct MaskWindow {
@@ -35,7 +35,7 @@ MaskWindow moved(const MaskWindow& window, const AttentionProblem& problem, cons
 /// From so many pixels on, the elements of partial blocks are drawn.
 inline constexpr double element_pixels = 3;
 inline bool shows_elements(MaskColors colors, const MaskWindow& window) {
-  return colors == MaskColors::state && window.pixels >= element_pixels;
+  return colors != MaskColors::decided && window.pixels >= element_pixels;
 }
 
 /// Fill of a block; `depth` counts for MaskColors::decided.
@@ -58,6 +58,8 @@ struct MaskLegendEntry {
 };
 std::vector<MaskLegendEntry> mask_legend(const MaskPicture& picture, const Theme& theme, MaskColors colors,
                                          const MaskWindow& window, bool elements);
+/// Those of MaskColors::difference: what one of the two masks alone leaves visible, with how many elements that are.
+std::vector<MaskLegendEntry> mask_legend(const MaskDifference& difference, const Theme& theme);
 
 /// The box that holds a block; nullptr outside.
 const TileBox* box_at(const MaskPicture& picture, std::int64_t row, std::int64_t col);
@@ -68,5 +70,9 @@ std::vector<ImU32> average_colors(const MaskPicture& picture, const Theme& theme
 
 std::shared_ptr<const QuadBatch> make_mask_quads(const MaskPicture& picture, const MaskElements* elements, const Theme& theme,
                                                  MaskColors colors, const MaskWindow& window, const Rect& canvas);
+/// The mask, faint, and over it what one of the two masks alone leaves visible: by element where those are large enough, else by
+/// block.
+std::shared_ptr<const QuadBatch> make_difference_quads(const MaskDifference& difference, const MaskElements* elements,
+                                                       const Theme& theme, const MaskWindow& window, const Rect& canvas);
 
 }  // namespace tilescope

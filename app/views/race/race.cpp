@@ -204,13 +204,14 @@ void draw_limit(ImDrawList* list, const Theme& theme, const RaceColumn& column, 
   const float title = std::min(column.title.width(), text_width(theme.heading, translated(run.info->title) + " ▾"));
   const Rect rect = {{column.title.min.x + title + theme.gap, column.title.min.y},
                      {column.finish.max.x - marker - theme.gap, column.title.max.y}};
-  const std::string bound = bound_text(run.bound, run.sms);
+  const bool idle = bound_of(run).idle_decides();
+  const std::string bound = idle ? idle_bound_text(run.sms) : bound_text(run.bound, run.sms);
   const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
-  const std::string use = run.bound == Bound::latency
+  const std::string use = idle || run.bound == Bound::latency
                               ? bound
                               : fmt::format("{} ({})", bound, busy_text(run.bound, format_percent(std::round(100 * busy) / 100)));
-  for (const std::string& text :
-       {say(tr("Bottleneck: {}"), use), say(tr("Bottleneck: {}"), bound), bound, std::string(bound_name(run.bound))}) {
+  for (const std::string& text : {say(tr("Bottleneck: {}"), use), say(tr("Bottleneck: {}"), bound), bound,
+                                  std::string(idle ? tr("SMs without a block") : bound_name(run.bound))}) {
     if (text_width(theme.ui_small, text) > rect.width()) continue;
     return draw_text(list, theme.ui_small, rect, theme.text_dim, text, Align::center);
   }

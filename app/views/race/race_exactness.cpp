@@ -29,6 +29,27 @@ float value_at(const Picture& picture, int row, int col) {
   return picture.minus == nullptr ? value : std::fabs(value - picture.minus->at(row, col));
 }
 
+/// Whether the two runs give a row of O other numbers.
+bool row_differs(const Exactness& exact, int row) {
+  for (int col = 0; col < exact.first.cols; ++col)
+    if (exact.first.at(row, col) != exact.second.at(row, col)) return true;
+  return false;
+}
+
+int count_differing_rows(const Exactness& exact) {
+  int count = 0;
+  for (int row = 0; row < exact.first.rows; ++row) count += row_differs(exact, row) ? 1 : 0;
+  return count;
+}
+
+/// A mark below each row of O that differs; the picture's columns are rows of O.
+void mark_differing_rows(const Theme& theme, const Rect& rect, const Exactness& exact) {
+  const float each = rect.width() / static_cast<float>(exact.first.rows);
+  for (int row = 0; row < exact.first.rows; ++row)
+    if (const float left = rect.min.x + each * static_cast<float>(row); row_differs(exact, row))
+      ImGui::GetWindowDrawList()->AddRectFilled({left, rect.min.y}, {left + std::max(1.0F, each - 1), rect.max.y}, theme.highlight);
+}
+
 /// Draws one picture; its columns are rows of O. Several elements in one cell show the one farthest from zero.
 void draw_picture(ImDrawList* list, const Theme& theme, const Rect& rect, const Picture& picture, double largest) {
   const int rows = picture.values->rows, cols = picture.values->cols;
@@ -134,7 +155,8 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
   const auto short_title = [&](const Lane& lane) { return say(tr("O: {}"), short_algorithm_title(*lane.simulation->info)); };
   const std::array pictures = {Picture{say(tr("O: {}"), first), short_title(view.lanes.front()), &exact.first},
                                Picture{say(tr("O: {}"), second), short_title(view.lanes.back()), &exact.second},
-                               Picture{say(tr("Difference, at most {}"), format_value(exact.between)),
+                               Picture{say(tr("Difference, at most {}; in {} of {} rows"), format_value(exact.between),
+                                           count_differing_rows(exact), exact.first.rows),
                                        say(tr("± {}"), format_value(exact.between)), &exact.first, &exact.second}};
   for (std::size_t i = 0; i < pictures.size(); ++i) {
     const CellSpan x = cell_span(line.min.x, line.max.x + metrics.gap, static_cast<int>(pictures.size()), static_cast<int>(i));
@@ -144,11 +166,17 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
     if (pictures[i].minus != nullptr) {
       hit_area("difference", title);
       item_tooltip(theme, pictures[i].title,
-                   tr("The largest difference between O of the two runs. They round differently; the result is the same."));
+                   exact.same_answer()
+                       ? tr("The largest difference between O of the two runs. They round differently; the result is the same. A "
+                            "mark stands below each row that differs.")
+                       : tr("The largest difference between O of the two runs. A mark stands below each row that differs."));
     }
-    const Rect cells = {{title.min.x, title.max.y + 1 * scale}, {title.max.x, rect.max.y - 5 * scale}};
+    const float marks = std::round(3 * scale);  // of rows
+    const Rect cells = {{title.min.x, title.max.y + 1 * scale}, {title.max.x, rect.max.y - 5 * scale - marks}};
     if (cells.height() < 4 || cells.width() < 4) continue;
     draw_picture(list, theme, cells, pictures[i], i < 2 ? largest : exact.between);
+    if (pictures[i].minus != nullptr)
+      mark_differing_rows(theme, {{cells.min.x, cells.max.y + 1}, {cells.max.x, cells.max.y + 1 + marks}}, exact);
     hit_area(pictures[i].title.c_str(), cells);
     if (!ImGui::IsItemHovered()) continue;
     const ImVec2 mouse = ImGui::GetIO().MousePos;

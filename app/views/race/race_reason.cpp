@@ -95,7 +95,9 @@ std::string whole_percent(double fraction) {
 /// Says what bounds the slower run where no bytes are credited.
 std::string without_bytes(const RaceReason& reason, const Simulation& slow, const Simulation& fast) {
   const std::string slow_name = translated(slow.info->title), hbm = whole_percent(reason.hbm_busy);
-  const std::string bound = bound_text(slow.bound, slow.sms), idle = idle_text(slow.bound, slow.sms),
+  if (bound_of(slow).idle_decides())
+    return say(tr("Why: bottleneck of {}: {}{}. HBM is {} busy."), slow_name, idle_bound_text(slow.sms), "", hbm);
+  const std::string bound = bound_text(slow.bound, slow.sms), idle = idle_text(bound_of(slow)),
                     busy = busy_text(slow.bound, whole_percent(reason.busy));
   if (reason.bound == Bound::latency && slow.launches.size() > fast.launches.size())
     return say(tr("Why: bottleneck of {}: {}{}. It has {} launches against {}. HBM is {} busy."), slow_name, bound, idle,
@@ -125,7 +127,7 @@ std::vector<std::string> race_sentences(const Simulation& first, const Simulatio
   const std::string names = tensor_names(reason);
   const std::string cause =
       say(tr("Why: bottleneck of {}: {} ({}){}."), translated(slow.info->title), bound_text(slow.bound, slow.sms),
-          busy_text(slow.bound, whole_percent(reason.busy)), idle_text(slow.bound, slow.sms));
+          busy_text(slow.bound, whole_percent(reason.busy)), idle_text(bound_of(slow)));
   const char* const link = reason.bound == Bound::hbm ? "HBM" : tr("L2↔SM");
   const std::string share = whole_percent(reason.share);
   const std::string bytes_of_both =
@@ -185,6 +187,7 @@ std::string slower_reason(const Outcome& slow, const Outcome& fast, const std::s
 
 std::string mask_reason(const Simulation& masked, const Simulation& dense, const NextLimit* limit) {
   const auto bound = [](const Simulation& run) {
+    if (bound_of(run).idle_decides()) return idle_bound_text(run.sms);
     if (run.bound == Bound::latency) return bound_text(run.bound, run.sms);
     const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
     return fmt::format("{} ({})", bound_text(run.bound, run.sms), busy_text(run.bound, whole_percent(busy)));

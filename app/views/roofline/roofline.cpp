@@ -177,7 +177,7 @@ std::string finding(const RooflineStudy& study, const Simulation& timed, const N
   for (const RooflineKernel& kernel : study.kernels) (kernel.chosen ? chosen : other) = &kernel;
   if (chosen == nullptr || chosen->whole.empty()) return tr("Nothing moves here");
   // The ceilings are those of all SMs, so a run that leaves many idle stays below them whatever limits it.
-  std::string text = bottleneck_text(timed.bound, timed.sms, limit) + idle_text(timed.bound, timed.sms) + ". ";
+  std::string text = bottleneck_text(bound_of(timed, limit)) + idle_text(bound_of(timed, limit)) + ". ";
   if (const double best = share_if_far_below(study.kernels); best > 0)
     return text + say(tr("Every launch is far below every ceiling ({} at most)"), format_percent(best));
   const RooflinePoint& point = chosen->whole.front();

@@ -629,7 +629,12 @@ void draw_occupancy(StageContext& context) {
   const std::int64_t used = launch.shared_bytes * resident;
   const auto has = static_cast<std::int64_t>(simulation.request.gpu.sm_shared_bytes);
   if (layout.occupancy.width() <= 0) return;
-  draw_text(context.list, theme.ui_small, layout.shared_label, theme.text_dim, occupancy_text(context));
+  // An arrow from a buffer passes behind the words.
+  const std::string text = occupancy_text(context);
+  const Rect& label = layout.shared_label;
+  const float width = std::min(text_width(theme.ui_small, text), label.width()), half = 0.5F * theme.ui_small->FontSize;
+  context.list->AddRectFilled({label.min.x, label.center().y - half}, {label.min.x + width, label.center().y + half}, theme.inset);
+  draw_text(context.list, theme.ui_small, label, theme.text_dim, text);
   Rect bar = layout.occupancy;
   bar.min.y = std::round(bar.center().y - context.px(3));
   bar.max.y = bar.min.y + context.px(6);

@@ -253,14 +253,19 @@ Rect name_line(const TensorBox& box) {
   return line;
 }
 
-/// Returns the tensor's name; where that is too long, the name that a tile of its values has on chip. A part of a sum, such as dSK
-/// of dQ_acc, is something else.
+/// Returns the tensor's name; where that is too long, the name that a tile of its values has on chip, or of a copy what stands
+/// after the name of its result: "acc₂" of dQ_acc₂. A part of a sum, such as dSK of dQ_acc, is something else.
 std::string name_that_fits(const StageContext& context, const TensorBox& box) {
   std::string name(to_string(box.tensor));
-  if (text_width(context.theme.ui_small, name) <= name_line(box).width()) return name;
+  const auto fits = [&] { return text_width(context.theme.ui_small, name) <= name_line(box).width(); };
+  if (fits()) return name;
   for (const ChipTile tile : context.simulation().program->schema().tiles)
-    if (tile.tensor() == box.tensor && tile->part == TilePart::whole) return std::string(to_string(tile));
-  return name;
+    if (tile.tensor() == box.tensor && tile->part == TilePart::whole) name = to_string(tile);
+  if (fits()) return name;
+  const std::size_t mark = name.find('_');
+  const auto is_copy = [&](Tensor each) { return to_string(each).starts_with(name.substr(0, mark + 1)); };
+  const bool has_copies = mark != std::string::npos && std::ranges::count_if(context.simulation().program->tensors(), is_copy) > 1;
+  return has_copies ? name.substr(mark + 1) : name;
 }
 
 /// Draws the name of a tensor on its line. Large text may leave it no room left of the cells: then it stands over them.

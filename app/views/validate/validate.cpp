@@ -71,6 +71,18 @@ std::string attention_mean(const ValidationState& validation, const ValidatePane
   return say(tr("; attention kernels alone: mean error {}"), format_percent(attention.mean()));
 }
 
+/// "; library kernels, not counted: worst 75.3 %": their rows stand in the list too. Empty where a kernel is chosen, or there are
+/// none.
+std::string library_worst(const ValidationState& validation, const ValidatePanelState& state) {
+  if (!state.only_kernel.empty()) return {};
+  ErrorSummary libraries;
+  for (std::size_t i = 0; i < validation.results.size(); ++i)
+    if (validation.results[i] && counterpart_of(validation.bundle->bundle.cases[i].kernel).library)
+      libraries.add(validation.results[i]->figure(state.figure), i);
+  return libraries.cases == 0 ? std::string()
+                              : say(tr("; library kernels, not counted: worst {}"), format_percent(libraries.worst));
+}
+
 /// "HBM read: 0 of 96 cases fail, 6 known misses; mean error 0.8 %, worst 6.1 %".
 enum class Room : std::uint8_t { enough, little };
 std::string finding(const ValidationState& validation, const ValidatePanelState& state, Room room) {
@@ -82,12 +94,13 @@ std::string finding(const ValidationState& validation, const ValidatePanelState&
   const VerdictCounts& verdicts = errors.verdicts;
   if (verdicts.bounded() == 0)
     return say(tr("{}: {} cases without a bound; mean error {}, worst {}"), figure, errors.cases, mean, most) +
-           attention_mean(validation, state);
+           attention_mean(validation, state) + library_worst(validation, state);
   const int fail = verdicts[Verdict::fails], known = verdicts[Verdict::known_miss];
-  if (room == Room::little) return say(tr("{}: {} fail, {} known misses; worst {}"), figure, fail, known, most);
+  if (room == Room::little)
+    return say(tr("{}: {} fail, {} known misses; worst {}"), figure, fail, known, most) + library_worst(validation, state);
   return say(tr("{}: {} of {} cases fail, {} known misses of this figure; mean error {}, worst {} ({})"), figure, fail,
              verdicts.bounded(), known, mean, most, verdict_text(*worst)) +
-         attention_mean(validation, state);
+         attention_mean(validation, state) + library_worst(validation, state);
 }
 
 /// Where the measurements are from; before every case is done, how far it is, with a button that stops it or lets it go on. From

@@ -200,6 +200,28 @@ void draw_validate_verdicts(const View& view, float row_height) {
   item_tooltip(theme, tr("Verdicts over all figures"), body);
 }
 
+namespace {
+
+using Texts = std::vector<std::pair<std::string, ImU32>>;
+
+/// The cells of a kernel beside its name; those of the heading where `errors` is null.
+Texts kernel_cells(const Theme& theme, const ErrorSummary* errors) {
+  if (errors == nullptr)
+    return {{tr("cases"), theme.text_faint},
+            {tr("marks"), theme.text_faint},
+            {tr("mean"), theme.text_faint},
+            {tr("worst"), theme.text_faint}};
+  if (errors->cases == 0) return Texts(4, {"–", theme.text_faint});
+  const auto worst = worst_of(errors->verdicts);
+  return {{fmt::format("{}", errors->cases), theme.text_dim},
+          {errors->verdicts.bounded() > 0 ? marks_text(theme, errors->verdicts) : std::string("–"),
+           worst > Verdict::within ? style_of(theme, worst).color : theme.text_dim},
+          {format_percent(errors->mean()), theme.text},
+          {format_percent(errors->worst), theme.text}};
+}
+
+}  // namespace
+
 void draw_validate_kernels(const View& view, ValidatePanelState& state, float row_height) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -208,14 +230,9 @@ void draw_validate_kernels(const View& view, ValidatePanelState& state, float ro
   // In a narrow panel the names are worth more than how many cases there are and their mean error, which the tooltip has.
   const bool all = head.width() - 4 * whole_width >= 100 * theme.scale;
   const float width = all ? whole_width : 52 * theme.scale, figures = (all ? 4 : 2) * width;
-  using Texts = std::vector<std::pair<std::string, ImU32>>;
   const auto shown = [&](const Texts& texts) { return all ? texts : Texts{texts[1], texts[3]}; };
   draw_text(list, theme.ui_small, head, theme.text_faint, tr("kernel"));
-  cells(list, theme.ui_small, head, width,
-        shown({{tr("cases"), theme.text_faint},
-               {tr("marks"), theme.text_faint},
-               {tr("mean"), theme.text_faint},
-               {tr("worst"), theme.text_faint}}));
+  cells(list, theme.ui_small, head, width, shown(kernel_cells(theme, nullptr)));
   ImGui::Dummy({head.width(), row_height});
   const std::vector<std::string> kernels = kernels_of(view.measured.validation->bundle->bundle);
   const ImGuiID group = ImGui::GetID("kernels");
@@ -237,28 +254,18 @@ void draw_validate_kernels(const View& view, ValidatePanelState& state, float ro
     draw_marker(list, mark.marker, {row.min.x + 7 * theme.scale, row.center().y}, 4 * theme.scale, mark.color, 1.5F * theme.scale);
     draw_text(list, theme.ui_small, {{row.min.x + 18 * theme.scale, row.min.y}, {row.max.x - figures, row.max.y}}, theme.text,
               kernels[k]);
-    if (errors.cases == 0) {
-      cells(list, theme.mono_small, row, width, shown(Texts(4, {"–", theme.text_faint})));
-      continue;
-    }
-    const auto worst = worst_of(errors.verdicts);
-    const ImU32 color = worst > Verdict::within ? style_of(theme, worst).color : theme.text_dim;
-    cells(list, theme.mono_small, row, width,
-          shown({{fmt::format("{}", errors.cases), theme.text_dim},
-                 {errors.verdicts.bounded() > 0 ? marks_text(theme, errors.verdicts) : std::string("–"), color},
-                 {format_percent(errors.mean()), theme.text},
-                 {format_percent(errors.worst), theme.text}}));
+    cells(list, theme.mono_small, row, width, shown(kernel_cells(theme, &errors)));
   }
 }
 
-void draw_validate_cases(const View& view, Commands& commands, ValidatePanelState& state, float row_height) {
-  const Theme& theme = *view.theme;
-  const ValidationState& validation = *view.measured.validation;
+namespace {
+
+/// The cases of the list in its order: by error what was not simulated comes first, what has no error last.
+std::vector<std::size_t> listed_cases(const ValidationState& validation, const ValidatePanelState& state) {
   const auto& cases = validation.bundle->bundle.cases;
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < cases.size(); ++i)
     if (state.only_kernel.empty() || cases[i].kernel == state.only_kernel) order.push_back(i);
-  // What was not simulated comes first, what has no error last.
   const auto size_of_error = [&](std::size_t i) {
     const auto& result = validation.results[i];
     if (!result) return -1.0;
@@ -268,30 +275,96 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
   };
   if (state.by_error)
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size_of_error(a) > size_of_error(b); });
+  return order;
+}
 
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  const float width = 72 * theme.scale;
-  const Rect head = next_row(row_height);
-  // In a narrow panel the problem is worth more than a third and a second figure, which the plot's tooltip has.
-  const bool both = head.width() - 3 * width - 18 * theme.scale >= text_width(theme.mono_small, "B2 H16 N16384 d128 fp16 causal");
-  const bool measured = head.width() - 2 * width >= 150 * theme.scale;
-  const float figures = (both ? 3 : measured ? 2 : 1) * width;
-  bool turned = ImGui::InvisibleButton("order", {head.width(), row_height});
+/// Which figures stand beside the name of a case. In a narrow panel the problem is worth more than a third and a second figure,
+/// which the plot's tooltip has.
+struct CaseColumns {
+  float width = 0;  // of a figure
+  bool simulated = true, measured = true;
+  float figures() const { return (simulated ? 3.0F : measured ? 2.0F : 1.0F) * width; }
+};
+
+CaseColumns case_columns(const Theme& theme, float row) {
+  CaseColumns columns{72 * theme.scale};
+  columns.simulated = row - 3 * columns.width - 18 * theme.scale >= text_width(theme.mono_small, "B2 H16 N16384 d128 fp16 causal");
+  columns.measured = row - 2 * columns.width >= 150 * theme.scale;
+  return columns;
+}
+
+/// The heading of the list, which is a button: it changes the order.
+void draw_case_heading(const Theme& theme, ValidatePanelState& state, const Rect& head, const CaseColumns& columns) {
+  bool turned = ImGui::InvisibleButton("order", {head.width(), head.height()});
   turned = tab_stop(theme, head, 3 * theme.scale) || turned;
   if (turned) state.by_error = !state.by_error;
   item_tooltip(theme, state.by_error ? tr("the largest errors first") : tr("in the order of the bundle"),
                tr("Click to change the order."));
+  ImDrawList* list = ImGui::GetWindowDrawList();
   draw_text(list, theme.ui_small, head, theme.text_faint, say(tr("case{}"), state.by_error ? "" : " ▾"));
-  cells(list, theme.ui_small, head, width,
-        {{both ? tr("simulated") : "", theme.text_faint},
-         {measured ? tr("measured") : "", theme.text_faint},
+  cells(list, theme.ui_small, head, columns.width,
+        {{columns.simulated ? tr("simulated") : "", theme.text_faint},
+         {columns.measured ? tr("measured") : "", theme.text_faint},
          {say(tr("error{}"), state.by_error ? " ▾" : ""), theme.text_faint}});
+}
 
+/// The figures of a case, right-aligned.
+void draw_case_figures(const Theme& theme, const CaseColumns& columns, const Rect& row, const CaseValidation& result,
+                       Figure figure) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  if (!result.not_simulated.empty()) return cells(list, theme.ui_small, row, columns.width, {{tr("not simulated"), theme.bad}});
+  const auto& c = result.figure(figure);
+  if (!c) return cells(list, theme.mono_small, row, columns.width, {{"–", theme.text_faint}});
+  cells(list, theme.mono_small, row, columns.width,
+        {{columns.simulated ? figure_text(figure, c->simulated) : std::string(), theme.text},
+         {columns.measured ? figure_text(figure, c->measured.median) : std::string(), theme.text},
+         {marked(style_of(theme, c->verdict()).mark, error_text(*c)), style_of(theme, c->verdict()).color}});
+}
+
+/// A row of the list, at the cursor.
+void draw_case(const View& view, Commands& commands, ValidatePanelState& state, std::size_t i, const Rect& row,
+               const CaseColumns& columns, ImGuiID group) {
+  const Theme& theme = *view.theme;
+  const ValidationState& validation = *view.measured.validation;
+  const MeasuredCase& measured = validation.bundle->bundle.cases[i];
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  ImGui::PushID(static_cast<int>(i));
+  bool opened = ImGui::InvisibleButton("case", {row.width(), row.height()});
+  ImGui::PopID();
+  opened = tab_stop(theme, row, 3 * theme.scale, group) || opened;
+  if (opened) open_case(view, commands, i);
+  const bool focused = tab_stop_is_focused();
+  if (ImGui::IsItemHovered() || focused) state.hovered = i;
+  const auto& result = validation.results[i];
+  const bool compared = result && result->not_simulated.empty() && result->figure(state.figure);
+  const std::string title = fmt::format("{}, {}", measured.kernel, short_text(measured)),
+                    tip = compared ? comparison_text(*result->figure(state.figure), measured, state.figure) : std::string();
+  if (result && !result->not_simulated.empty())
+    item_tooltip(theme, tr("not simulated"), result->not_simulated);
+  else if (compared)
+    item_tooltip(theme, title, tip);
+  const bool shown = shown_case(view) == i;
+  if (shown || state.hovered == i)
+    list->AddRectFilled(row.min, row.max, shown ? theme.accent_soft : with_alpha(theme.text_faint, 0.12F), 3 * theme.scale);
+  if (focused && compared) stop_tooltip(theme, row, title, tip);
   const std::vector<std::string> kernels = kernels_of(validation.bundle->bundle);
-  const auto shown = shown_case(view);
+  const auto kernel = static_cast<std::size_t>(std::find(kernels.begin(), kernels.end(), measured.kernel) - kernels.begin());
+  const KernelMark mark = mark_of(theme, kernel);
+  draw_marker(list, mark.marker, {row.min.x + 7 * theme.scale, row.center().y}, 4 * theme.scale, mark.color, 1.5F * theme.scale);
+  draw_text(list, theme.mono_small, {{row.min.x + 18 * theme.scale, row.min.y}, {row.max.x - columns.figures(), row.max.y}},
+            theme.text_dim, short_text(measured));
+  if (result) draw_case_figures(theme, columns, row, *result, state.figure);
+}
+
+}  // namespace
+
+void draw_validate_cases(const View& view, Commands& commands, ValidatePanelState& state, float row_height) {
+  const Rect head = next_row(row_height);
+  const CaseColumns columns = case_columns(*view.theme, head.width());
+  const std::vector<std::size_t> order = listed_cases(*view.measured.validation, state);
+  draw_case_heading(*view.theme, state, head, columns);
   ImGui::BeginChild("list", {0, std::max(row_height * 2, ImGui::GetContentRegionAvail().y)}, ImGuiChildFlags_None,
                     ImGuiWindowFlags_NoNav);
-  list = ImGui::GetWindowDrawList();
   const ImGuiID group = ImGui::GetID("cases");
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(order.size()), row_height);
@@ -299,51 +372,9 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
   const int above = static_cast<int>(ImGui::GetScrollY() / row_height) - 1,
             below = static_cast<int>((ImGui::GetScrollY() + ImGui::GetWindowHeight()) / row_height) + 2;
   clipper.IncludeItemsByIndex(std::max(0, above), std::clamp(below, 1, std::max(1, static_cast<int>(order.size()))));
-  while (clipper.Step()) {
-    for (int line = clipper.DisplayStart; line < clipper.DisplayEnd; ++line) {
-      const std::size_t i = order[static_cast<std::size_t>(line)];
-      const Rect row = next_row(row_height);
-      ImGui::PushID(static_cast<int>(i));
-      bool opened = ImGui::InvisibleButton("case", {row.width(), row_height});
-      ImGui::PopID();
-      opened = tab_stop(theme, row, 3 * theme.scale, group) || opened;
-      if (opened) open_case(view, commands, i);
-      const bool focused = tab_stop_is_focused();
-      if (ImGui::IsItemHovered() || focused) state.hovered = i;
-      const auto& result = validation.results[i];
-      if (result && !result->not_simulated.empty())
-        item_tooltip(theme, tr("not simulated"), result->not_simulated);
-      else if (result && result->figure(state.figure))
-        item_tooltip(theme, fmt::format("{}, {}", cases[i].kernel, short_text(cases[i])),
-                     comparison_text(*result->figure(state.figure), cases[i], state.figure));
-      if (shown == i || state.hovered == i)
-        list->AddRectFilled(row.min, row.max, shown == i ? theme.accent_soft : with_alpha(theme.text_faint, 0.12F),
-                            3 * theme.scale);
-      if (focused && result && result->figure(state.figure))
-        stop_tooltip(theme, row, fmt::format("{}, {}", cases[i].kernel, short_text(cases[i])),
-                     comparison_text(*result->figure(state.figure), cases[i], state.figure));
-      const auto kernel = static_cast<std::size_t>(std::find(kernels.begin(), kernels.end(), cases[i].kernel) - kernels.begin());
-      const KernelMark mark = mark_of(theme, kernel);
-      draw_marker(list, mark.marker, {row.min.x + 7 * theme.scale, row.center().y}, 4 * theme.scale, mark.color,
-                  1.5F * theme.scale);
-      draw_text(list, theme.mono_small, {{row.min.x + 18 * theme.scale, row.min.y}, {row.max.x - figures, row.max.y}},
-                theme.text_dim, short_text(cases[i]));
-      if (!result) continue;
-      if (!result->not_simulated.empty()) {
-        cells(list, theme.ui_small, row, width, {{tr("not simulated"), theme.bad}});
-        continue;
-      }
-      const auto& c = result->figure(state.figure);
-      if (!c) {
-        cells(list, theme.mono_small, row, width, {{"–", theme.text_faint}});
-        continue;
-      }
-      cells(list, theme.mono_small, row, width,
-            {{both ? figure_text(state.figure, c->simulated) : std::string(), theme.text},
-             {measured ? figure_text(state.figure, c->measured.median) : std::string(), theme.text},
-             {marked(style_of(theme, c->verdict()).mark, error_text(*c)), style_of(theme, c->verdict()).color}});
-    }
-  }
+  while (clipper.Step())
+    for (int line = clipper.DisplayStart; line < clipper.DisplayEnd; ++line)
+      draw_case(view, commands, state, order[static_cast<std::size_t>(line)], next_row(row_height), columns, group);
   ImGui::EndChild();
 }
 

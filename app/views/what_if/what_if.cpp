@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <list>
 #include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -16,6 +18,7 @@
 #include "app/views/panels.h"
 #include "app/views/race/race_reason.h"
 #include "app/views/study_panel.h"
+#include "app/views/what_if/what_if_words.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -28,16 +31,21 @@ struct Line {
   const WhatIf* what = nullptr;
   bool base = false, current = false;
   bool changes_gpu = false;
+  bool simulated = true;  // else a bound, which has no reason
 };
 
-/// "−38 %", "4.0×" from twice as much on, "same".
-std::string difference_text(double now, double before) {
-  if (before <= 0) return now <= 0 ? std::string(tr("same")) : std::string("+");
-  const double ratio = now / before;
-  if (std::abs(ratio - 1) < 0.0005) return tr("same");
-  if (ratio >= 2) return format_times(ratio) + "×";
-  return format_signed_percent(ratio - 1);
-}
+/// How a column writes its figures.
+struct ColumnWords {
+  ColumnUnit unit;
+  bool factors = false;  // differences, where they are no percentages
+};
+
+/// What all rows have in common.
+struct TableWords {
+  const Outcome* base = nullptr;  // null while it is simulated
+  double noise = 0;
+  ColumnWords time, hbm, l2;
+};
 
 /// Grey up to `noise`, a fraction of `before`.
 ImU32 difference_color(const Theme& theme, double now, double before, double noise = 0) {
@@ -45,9 +53,15 @@ ImU32 difference_color(const Theme& theme, double now, double before, double noi
   return now < before ? theme.good : theme.bad;
 }
 
+/// Whether the lifted limit is what decides the time of the unchanged run.
+bool is_bottleneck(const Outcome& base, const NextLimit& limit) {
+  return limit.decides() && !bound_of(base, &limit).idle_decides();
+}
+
 /// Names the row of the limit that takes no time.
-std::string limit_title(const NextLimit& limit) {
-  return say(tr("No bottleneck: {} infinitely fast"), bound_name(limit.without));
+std::string limit_title(const Outcome& base, const NextLimit& limit) {
+  return say(is_bottleneck(base, limit) ? tr("No bottleneck: {} infinitely fast") : tr("Without {} alone"),
+             bound_name(limit.without));
 }
 
 /// "40.1 µs ±5.7 %": a predicted time and the mean error of such times; the time alone where that is unknown.
@@ -60,9 +74,9 @@ std::string changed_finding(const WhatIfTable& table, const Simulation& now, con
   const Nanoseconds before(table.base->time_ns);
   std::string text = say(tr("{} with the current settings: {}, unchanged {}: {} ({}). {}"), algorithm_title(table.real.algorithm),
                          predicted_text(now.time, error), table.real.gpu.id, format_time(before),
-                         speed_text(now.time.value, before.value), bottleneck_text(now.bound, now.sms, limit)) +
-                     idle_text(now.bound, now.sms);
-  if (limit != nullptr) text += ". " + next_limit_text(*limit);
+                         speed_text(now.time.value, before.value), bottleneck_text(bound_of(now, limit))) +
+                     idle_text(bound_of(now, limit));
+  if (limit != nullptr) text += ". " + next_limit_text(bound_of(now, limit));
   const Outcome outcome = outcome_of(now);
   return !unchanged(now.request.gpu) && outcome.l2_may_decide() ? text + ". " + unshared_text(outcome) : text;
 }
@@ -87,14 +101,13 @@ std::string finding(const WhatIfTable& table, const NextLimit* limit, const std:
     if (!best || row.time_ns < best->time_ns) best = row;
     if (!worst || row.time_ns > worst->time_ns) worst = row;
   };
-  if (limit != nullptr) take(limit_title(*limit), limit->outcome);
+  if (limit != nullptr) take(limit_title(*table.base, *limit), limit->outcome);
   for (const WhatIfRow& row : table.rows)
     if (row.outcome && row.outcome->done()) take(translated(row.what.title), *row.outcome);
-  std::string now =
-      say(tr("{}: {}. {}"), algorithm_title(table.real.algorithm), predicted_text(Nanoseconds(table.base->time_ns), error),
-          bottleneck_text(table.base->bound, table.base->sms, limit)) +
-      idle_text(table.base->bound, table.base->sms);
-  if (limit != nullptr) now += ". " + next_limit_text(*limit);
+  std::string now = say(tr("{}: {}. {}"), algorithm_title(table.real.algorithm),
+                        predicted_text(Nanoseconds(table.base->time_ns), error), bottleneck_text(bound_of(*table.base, limit))) +
+                    idle_text(bound_of(*table.base, limit));
+  if (limit != nullptr) now += ". " + next_limit_text(bound_of(*table.base, limit));
   if (!best) return now;
   const double gain = best->time_ns / table.base->time_ns - 1, loss = worst->time_ns / table.base->time_ns - 1;
   const double least = std::max(table.noise(), least_difference);
@@ -104,6 +117,25 @@ std::string finding(const WhatIfTable& table, const NextLimit* limit, const std:
   if (loss > least)
     text += say(tr(". Worst: {} ({})"), worst->title, change_text(worst->time_ns, worst->unshared_ns, table.base->time_ns));
   return text;
+}
+
+/// Units of the unchanged run; factors where the difference of some row is too large for a percentage.
+TableWords words_of(const std::vector<Line>& lines, const Outcome* base, double noise) {
+  TableWords words{base, noise, {}, {}, {}};
+  const auto column = [&](auto figure, ColumnUnit (*unit)(double)) {
+    std::vector<double> ratios;
+    double first = 0;
+    for (const Line& line : lines) {
+      if (line.outcome == nullptr || !line.outcome->done()) continue;
+      if (first <= 0) first = figure(base != nullptr ? *base : *line.outcome);
+      if (first > 0) ratios.push_back(figure(*line.outcome) / first);
+    }
+    return ColumnWords{unit(first), needs_factors(ratios)};
+  };
+  words.time = column([](const Outcome& run) { return run.time_ns; }, &time_unit);
+  words.hbm = column([](const Outcome& run) { return run.hbm(); }, &byte_unit);
+  words.l2 = column([](const Outcome& run) { return run.sm_link(); }, &byte_unit);
+  return words;
 }
 
 struct Columns {
@@ -118,7 +150,7 @@ Columns columns_of(const Theme& theme, float left, float width, float longest_ti
   Columns c{};
   c.right = left + width;
   const bool narrow = width < 720 * unit;
-  c.bound = c.right - (narrow ? 92 : 122) * unit;
+  c.bound = c.right - (narrow ? 92 : width < 1200 * unit ? 150 : 226) * unit;
   // A line's name comes before its bytes: those are in its tooltip too.
   c.has_hbm = width >= 510 * unit;
   c.has_l2 = width >= 640 * unit;
@@ -138,22 +170,27 @@ bool has_range(const Line& line) {
   return line.outcome != nullptr && line.outcome->done() && line.changes_gpu && line.outcome->l2_may_decide();
 }
 
-/// A value and, behind it, how it differs from the real machine's; `up_to`: the other end of a range, 0: it is none.
-void draw_figure(ImDrawList* list, const Theme& theme, float left, float right, float top, float height, const std::string& value,
-                 double now, double before, bool base, double noise = 0, double up_to = 0) {
-  const float middle = left + (right - left) * 0.54F;
-  draw_text(list, theme.mono_small, {{left, top}, {middle, top + height}}, theme.text, value, Align::right);
-  if (!base)
-    draw_text(list, theme.mono_small, {{middle + 6 * theme.scale, top}, {right, top + height}},
-              up_to > 0 ? theme.text_dim : difference_color(theme, now, before, noise),
-              up_to > 0 ? fmt::format("{} … {}", difference_text(now, before), difference_text(up_to, before))
-                        : difference_text(now, before));
-}
+/// A figure of a row, and the same of the real machine.
+struct Figures {
+  double now = 0, before = 0;
+  double up_to = 0;    // the other end of a range; 0: it is none
+  bool alone = false;  // nothing to compare it with
+  double noise = 0;
+};
 
-/// "508–≥758 µs": the simulated time of a changed GPU, and the least if no read shares an L2 lookup.
-std::string time_text(const Outcome& outcome, bool is_range) {
-  const std::string time = format_time(Nanoseconds(outcome.time_ns));
-  return is_range ? fmt::format("{} … ≥ {}", time, format_time(Nanoseconds(outcome.unshared_ns))) : time;
+/// A value and, behind it, how it differs from the real machine's. A range is "508 µs … ≥ 758 µs": the simulated time of a changed
+/// GPU, and the least if no read shares an L2 lookup.
+void draw_figure(const Theme& theme, const Rect& rect, const ColumnWords& words, const Figures& figures) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const auto& [now, before, up_to, alone, noise] = figures;
+  const float middle = rect.min.x + rect.width() * 0.54F;
+  const std::string value = in_unit(now, words.unit), range = up_to > 0 ? " … ≥ " + in_unit(up_to, words.unit) : std::string();
+  draw_text(list, theme.mono_small, {rect.min, {middle, rect.max.y}}, theme.text, value + range, Align::right);
+  if (alone) return;
+  const std::string difference = difference_text(now, before, words.factors);
+  draw_text(list, theme.mono_small, {{middle + 6 * theme.scale, rect.min.y}, rect.max},
+            up_to > 0 ? theme.text_dim : difference_color(theme, now, before, noise),
+            up_to > 0 ? fmt::format("{} … {}", difference, difference_text(up_to, before, words.factors)) : difference);
 }
 
 /// Time against the real machine's: to the left it is shorter. The axis is logarithmic, from half to twice; an arrow head beyond
@@ -183,10 +220,46 @@ void draw_headings(const Theme& theme, const Columns& c, float top) {
   if (c.has_bar) heading(c.bar, c.hbm, tr("½ … ×2"), Align::center);
   if (c.has_hbm) heading(c.hbm - 20 * theme.scale, c.hbm + (c.l2 - c.hbm) * slim, tr("HBM bytes"), Align::right);
   if (c.has_l2) heading(c.l2 - 20 * theme.scale, c.l2 + (c.bound - c.l2) * slim, tr("L2↔SM bytes"), Align::right);
-  heading(c.bound + 8 * theme.scale, c.right, tr("Busiest"), Align::left);
+  heading(c.bound + 8 * theme.scale, c.right, tr("Why"), Align::left);
 }
 
-bool draw_line(const View& view, const Line& line, const Outcome* base, double noise, const Columns& c, float top, float height) {
+/// The figures of a row behind its name.
+void draw_figures(const Theme& theme, const Line& line, const TableWords& words, const Columns& c, float top, float height) {
+  const Outcome& now = *line.outcome;
+  const Outcome& before = words.base != nullptr ? *words.base : now;
+  const bool alone = line.base || words.base == nullptr;
+  const auto cell = [&](float left, float right) { return Rect{{left, top}, {right, top + height}}; };
+  draw_figure(theme, cell(c.time, c.bar), words.time,
+              {now.time_ns, before.time_ns, has_range(line) ? now.unshared_ns : 0, alone, words.noise});
+  if (c.has_bar && !alone && before.time_ns > 0)
+    draw_time_bar(ImGui::GetWindowDrawList(), theme, cell(c.bar + 6 * theme.scale, c.hbm - 6 * theme.scale),
+                  now.time_ns / before.time_ns, words.noise);
+  if (c.has_hbm) draw_figure(theme, cell(c.hbm, c.l2), words.hbm, {now.hbm(), before.hbm(), 0, alone});
+  if (c.has_l2) draw_figure(theme, cell(c.l2, c.bound), words.l2, {now.sm_link(), before.sm_link(), 0, alone});
+}
+
+/// Why a row has the time that it has.
+std::vector<std::string> reasons_of(const Line& line, const TableWords& words) {
+  if (!line.simulated) return {tr("a bound, not simulated")};
+  if (line.base || words.base == nullptr) return bound_reasons(*line.outcome);
+  return row_reasons(line.what != nullptr ? line.what->id : std::string_view(), *words.base, *line.outcome, words.noise);
+}
+
+std::string tip_of(const Line& line, const TableWords& words) {
+  std::string tip = line.tip;
+  if (line.outcome == nullptr || !line.outcome->done()) return tip;
+  add_line(tip, say(tr("HBM {}, L2↔SM {}"), format_bytes(line.outcome->hbm()), format_bytes(line.outcome->sm_link())));
+  add_line(tip, written_after_text(line.outcome->dirty()));
+  add_line(tip, tr("HBM bytes and their ratio are those of the run."));
+  if (has_range(line)) add_line(tip, unshared_text(*line.outcome));
+  if (words.base == nullptr || line.base) return tip;
+  add_line(tip, slower_reason(*line.outcome, *words.base, tr("this row"), tr("unchanged")));
+  add_line(tip, slower_reason(*words.base, *line.outcome, tr("unchanged"), tr("this row")));
+  return tip;
+}
+
+/// Returns whether the row was clicked.
+bool draw_line(const View& view, const Line& line, const TableWords& words, const Columns& c, float top, float height) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Rect rect = {{c.title - 6 * theme.scale, top}, {c.right, top + height}};
@@ -200,43 +273,27 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, double n
     list->AddRectFilled(rect.min, rect.max, theme.accent_soft, 4 * theme.scale);
   else if (hovered)
     list->AddRectFilled(rect.min, rect.max, with_alpha(theme.inset_border, 0.6F), 4 * theme.scale);
-  if (hovered || focused) {
-    std::string tip = line.tip;
-    if (line.outcome != nullptr && line.outcome->done()) {
-      add_line(tip, say(tr("HBM {}, L2↔SM {}"), format_bytes(line.outcome->hbm()), format_bytes(line.outcome->sm_link())));
-      add_line(tip, written_after_text(line.outcome->dirty()));
-      add_line(tip, tr("HBM bytes and their ratio are those of the run."));
-      if (has_range(line)) add_line(tip, unshared_text(*line.outcome));
-      if (base != nullptr && !line.base) {
-        add_line(tip, slower_reason(*line.outcome, *base, tr("this row"), tr("unchanged")));
-        add_line(tip, slower_reason(*base, *line.outcome, tr("unchanged"), tr("this row")));
-      }
-    }
-    hovered ? show_tooltip(theme, line.title, tip) : stop_tooltip(theme, rect, line.title, tip);
-  }
+  if (hovered) show_tooltip(theme, line.title, tip_of(line, words));
+  if (focused && !hovered) stop_tooltip(theme, rect, line.title, tip_of(line, words));
   draw_text(list, line.base ? theme.ui_bold : theme.ui, {{c.title, top}, {c.time - 4 * theme.scale, top + height}},
             line.base ? theme.text : theme.text_dim, line.title);
+  const Rect rest = {{c.time, top}, {c.right, top + height}};
   if (line.outcome == nullptr) {
-    draw_text(list, theme.ui_small, {{c.time, top}, {c.right, top + height}}, theme.text_faint, tr("Not simulated yet"));
+    draw_text(list, theme.ui_small, rest, theme.text_faint, tr("Not simulated yet"));
     return clicked;
   }
-  const Outcome& now = *line.outcome;
-  if (!now.done()) {
-    draw_text(list, theme.ui_small, {{c.time, top}, {c.right, top + height}}, theme.bad, say(now.refusal));
+  if (!line.outcome->done()) {
+    draw_text(list, theme.ui_small, rest, theme.bad, say(line.outcome->refusal));
     return clicked;
   }
-  const Outcome& before = base != nullptr ? *base : now;
-  const bool alone = line.base || base == nullptr;  // nothing to compare with, yet
-  draw_figure(list, theme, c.time, c.bar, top, height, time_text(now, has_range(line)), now.time_ns, before.time_ns, alone, noise,
-              has_range(line) ? now.unshared_ns : 0);
-  if (c.has_bar && !alone && before.time_ns > 0)
-    draw_time_bar(list, theme, {{c.bar + 6 * theme.scale, top}, {c.hbm - 6 * theme.scale, top + height}},
-                  now.time_ns / before.time_ns, noise);
-  if (c.has_hbm) draw_figure(list, theme, c.hbm, c.l2, top, height, format_bytes(now.hbm()), now.hbm(), before.hbm(), alone);
-  if (c.has_l2)
-    draw_figure(list, theme, c.l2, c.bound, top, height, format_bytes(now.sm_link()), now.sm_link(), before.sm_link(), alone);
-  draw_text(list, theme.ui_small, {{c.bound + 8 * theme.scale, top}, {c.right, top + height}},
-            !alone && now.bound != before.bound ? theme.text : theme.text_dim, bound_name(now.bound));
+  draw_figures(theme, line, words, c, top, height);
+  const Rect why = {{c.bound + 8 * theme.scale, top}, rest.max};
+  const bool other_bound = words.base != nullptr && !line.base && line.outcome->bound != words.base->bound;
+  const std::vector<std::string> reasons = reasons_of(line, words);
+  const auto fits = [&](const std::string& reason) { return text_width(theme.ui_small, reason) <= why.width(); };
+  const auto fitting = std::ranges::find_if(reasons, fits);
+  draw_text(list, theme.ui_small, why, other_bound ? theme.text : theme.text_dim,
+            fitting != reasons.end() ? *fitting : reasons.back());
   return clicked;
 }
 
@@ -331,70 +388,64 @@ void draw_slider(const View& view, Commands& commands) {
   study_message(view, chosen->key);
 }
 
-}  // namespace
+/// What the panel shows, beside the table.
+struct WhatIfShown {
+  bool changed = false;               // settings on screen differ from the real machine
+  const Simulation* shown = nullptr;  // what is on screen, at the clock of the table; null while it is simulated
+  const NextLimit* limit = nullptr;   // of the unchanged run
+};
 
-void draw_what_if_panel(const View& view, Commands& commands) {
-  if (view.studies->what_if == nullptr) return study_empty(view, tr("Nothing simulated yet."));
-  const Theme& theme = *view.theme;
+/// The sentences below the headline.
+std::string detail_of(const View& view, const WhatIfShown& panel, double noise) {
   const WhatIfTable& table = *view.studies->what_if;
-  const bool changed = view.requested != nullptr && !(same_numbers(view.lane().simulation->request.gpu, view.requested->gpu_base) &&
-                                                      view.lane().simulation->request.block_order == BlockOrder::launch);
-  const NextLimit* const limit_now =
-      view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
-  const NextLimit* limit = changed ? nullptr : limit_now;
-  const double noise = std::max(table.noise(), least_difference);
   std::string detail = tr("Each row changes one thing and simulates the same problem again. Click a row to load it.");
   if (table.noise() > 0)
     detail.append(" ").append(say(tr("Grey: up to {}. The order of events alone may change that much."), format_percent(noise)));
   if (const double dirty = table.base && table.base->done() ? table.base->dirty() : 0; dirty > 0)
     detail.append(" ").append(say(tr("HBM bytes are those of the run. {} more of {}, unchanged, are written back after it."),
                                   format_bytes(dirty), table.real.gpu.id));
-  const bool compares = changed && table.base && table.base->done();
   if (const std::string clock = one_clock_text(table.clock_hz, table.real.gpu, tr("the unchanged run")); !clock.empty())
     detail.append(" ").append(clock);
   detail.append(" ").append(time_errors_text(view.studies->errors->time, view.lane().simulation->request));
-  const Simulation* const shown = view.studies->at_what_if_clock.get();
-  if (compares && shown != nullptr)
-    if (const std::string why = slower_reason(outcome_of(*shown), *table.base, tr("current settings"), tr("unchanged"));
-        !why.empty())
-      detail = why + " " + detail;
-  const std::string error = error_mark(*view.studies->errors);
-  study_head(view,
-             compares && shown != nullptr ? changed_finding(table, *shown, limit_now, error)
-                                          : finding(table, limit, changed ? std::string() : error),
-             detail);
-  draw_beside_line(view);
-  draw_slider(view, commands);
-  study_progress(view, commands, table.done(), table.total());
+  const bool compares = panel.changed && table.base && table.base->done() && panel.shown != nullptr;
+  const std::string why =
+      compares ? slower_reason(outcome_of(*panel.shown), *table.base, tr("current settings"), tr("unchanged")) : std::string();
+  return why.empty() ? detail : why + " " + detail;
+}
 
-  std::vector<Line> lines;
+/// The rows from the unchanged machine on. `made` keeps the outcomes that no study has.
+std::vector<Line> lines_of(const View& view, const WhatIfShown& panel, std::list<Outcome>& made) {
+  const WhatIfTable& table = *view.studies->what_if;
   const Outcome* base = table.base && table.base->done() ? &*table.base : nullptr;
+  std::vector<Line> lines;
   lines.push_back({say(tr("{}, unchanged"), table.real.gpu.id),
                    table.base && !table.base->done() ? say(table.base->refusal) : std::string(),
-                   table.base ? &*table.base : nullptr, nullptr, true, !changed, !unchanged(table.real.gpu)});
-  if (limit != nullptr)
-    lines.push_back({limit_title(*limit), tr("The bottleneck takes no time at all. The next limit decides."), &limit->outcome,
+                   table.base ? &*table.base : nullptr, nullptr, true, !panel.changed, !unchanged(table.real.gpu)});
+  if (const NextLimit* const limit = panel.limit; limit != nullptr && base != nullptr) {
+    const bool decides = is_bottleneck(*base, *limit);
+    lines.push_back({limit_title(*base, *limit),
+                     decides ? tr("The bottleneck takes no time at all. The next limit decides.") : std::string(), &limit->outcome,
                      nullptr, false, false, true});
-  Outcome balanced, now;
+  }
   if (base != nullptr && base->balanced_ns > 0 && base->balanced_ns < (1 - least_difference) * base->time_ns) {
-    balanced = *base;
-    balanced.time_ns = base->balanced_ns;
+    made.push_back(*base);
+    made.back().time_ns = base->balanced_ns;
     lines.push_back(
         {tr("Perfect balance (a bound)"),
          tr("Not simulated: at best the time if every SM had all its blocks until the end. HBM and the L2 may not allow it."),
-         &balanced, nullptr, false, false});
+         &made.back(), nullptr, false, false, false, false});
   }
   const bool is_variant =
       std::any_of(table.rows.begin(), table.rows.end(), [&](const WhatIfRow& row) { return is_current(view, row.what); });
-  if (changed && !is_variant) {
-    if (shown != nullptr) now = outcome_of(*shown);
+  if (panel.changed && !is_variant) {
+    if (panel.shown != nullptr) made.push_back(outcome_of(*panel.shown));
     lines.push_back({tr("Current settings"),
                      {},
-                     shown != nullptr ? &now : nullptr,
+                     panel.shown != nullptr ? &made.back() : nullptr,
                      nullptr,
                      false,
                      true,
-                     shown != nullptr && !unchanged(shown->request.gpu)});
+                     panel.shown != nullptr && !unchanged(panel.shown->request.gpu)});
   }
   if (const BesideRun* const beside = beside_run(view); beside != nullptr && beside->kernel != nullptr)
     lines.push_back({say(tr("{}: {} on {}"), beside_label(*beside), algorithm_title(beside->kernel->algorithm),
@@ -406,7 +457,12 @@ void draw_what_if_panel(const View& view, Commands& commands) {
     lines.push_back({translated(row.what.title), tip, row.outcome ? &*row.outcome : nullptr, &row.what, false,
                      is_current(view, row.what), !row.what.assignments.empty()});
   }
+  return lines;
+}
 
+/// Draws the table from the cursor on; a click on a row loads it.
+void draw_table(const View& view, Commands& commands, const std::vector<Line>& lines, const TableWords& words) {
+  const Theme& theme = *view.theme;
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   float longest_title = 0;
   for (const Line& line : lines)
@@ -418,7 +474,7 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   const float height = std::clamp(std::floor((at.y + room.y - y) / static_cast<float>(lines.size())), least,
                                   std::max(least, std::round(44 * theme.scale)));
   for (const Line& line : lines) {
-    if (draw_line(view, line, base, noise, columns, y, height)) {
+    if (draw_line(view, line, words, columns, y, height)) {
       if (line.what != nullptr) apply(*line.what, commands);
       if (line.base) {
         commands.push(ResetSpecValue{});
@@ -429,6 +485,33 @@ void draw_what_if_panel(const View& view, Commands& commands) {
     y += height;
   }
   ImGui::Dummy({room.x, y - at.y});  // where the lines need more than there is, the panel scrolls
+}
+
+}  // namespace
+
+void draw_what_if_panel(const View& view, Commands& commands) {
+  if (view.studies->what_if == nullptr) return study_empty(view, tr("Nothing simulated yet."));
+  const WhatIfTable& table = *view.studies->what_if;
+  const NextLimit* const limit_now =
+      view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
+  WhatIfShown panel;
+  panel.changed = view.requested != nullptr && !(same_numbers(view.lane().simulation->request.gpu, view.requested->gpu_base) &&
+                                                 view.lane().simulation->request.block_order == BlockOrder::launch);
+  panel.shown = view.studies->at_what_if_clock.get();
+  panel.limit = panel.changed ? nullptr : limit_now;
+  const double noise = std::max(table.noise(), least_difference);
+  const bool compares = panel.changed && table.base && table.base->done() && panel.shown != nullptr;
+  const std::string error = error_mark(*view.studies->errors);
+  study_head(view,
+             compares ? changed_finding(table, *panel.shown, limit_now, error)
+                      : finding(table, panel.limit, panel.changed ? std::string() : error),
+             detail_of(view, panel, noise));
+  draw_beside_line(view);
+  draw_slider(view, commands);
+  study_progress(view, commands, table.done(), table.total());
+  std::list<Outcome> made;
+  const std::vector<Line> lines = lines_of(view, panel, made);
+  draw_table(view, commands, lines, words_of(lines, table.base && table.base->done() ? &*table.base : nullptr, noise));
 }
 
 }  // namespace tilescope

@@ -1,4 +1,5 @@
 // Text made large in a small window: lanes keep their names, and what has no room is still led to.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -376,6 +377,21 @@ TEST_CASE("large text: in HBM the sum dQ_acc is not named as the part that a til
   }
   CHECK(parts == 1);  // on the SM
   CHECK(sums == 1);
+}
+
+TEST_CASE("stage: where names of copies are too long, what tells them apart stands in full") {
+  Session::Start start = opening_start();
+  start.state = std::make_shared<const WindowState>(*from_link("algorithm=flash2_backward_deterministic"));
+  const auto script = WindowScript::open(std::move(start), 1280, 720);
+  if (script == nullptr) return;
+  script->frame().set_vector(true);
+  script->hover(5, 5);
+  const Rect stage = script->frame().layout().stage;
+  for (const char* name : {"acc", "acc₂", "acc₃", "acc₄"}) {
+    INFO(name);
+    const auto is_name = [&](const SvgText& text) { return text.text == name && stage.contains(text.min); };
+    CHECK(std::ranges::count_if(script->frame().draw_svg().texts, is_name) == 1);
+  }
 }
 
 TEST_CASE("large text: a presented page shows the bars of all its runs") {

@@ -16,6 +16,7 @@
 #include "app/model/state/deck.h"
 #include "app/ui/language.h"
 #include "app/ui/text_record.h"
+#include "app/views/compare/result_maps.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/lesson_menu.h"
 #include "app/views/study_panel.h"
@@ -524,6 +525,86 @@ TEST_CASE("bars of runs: like stands beside like, two totals or the parts of bot
     bars.erase(split, 10 + of_recording.size());
     CHECK(bars.find(of_run) != std::string::npos);
   }
+}
+
+namespace {
+
+/// Where pixels of a colour stand in a row of a picture: the middle of each group.
+std::vector<double> groups_in_row(const Picture& picture, int y, ImU32 color) {
+  std::vector<double> groups;
+  int from = -1;
+  for (int x = 0; x <= picture.width; ++x) {
+    const std::uint8_t* const pixel = picture.rgba.data() + 4 * (static_cast<std::size_t>(y) * picture.width + x);
+    const bool is_of_it = x < picture.width && IM_COL32(pixel[0], pixel[1], pixel[2], 255) == color;
+    if (is_of_it && from < 0) from = x;
+    if (!is_of_it && from >= 0) groups.push_back(0.5 * (from + x));
+    if (!is_of_it) from = -1;
+  }
+  return groups;
+}
+
+}  // namespace
+
+TEST_CASE("bars of runs: one run has its bytes and its time on scales of their own, and recorded reads stand over its reads") {
+  Session::Start start = start_with_all_lessons();
+  start.measurements = load_measurements();
+  const auto script = WindowScript::open(std::move(start), 1600, 900);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"10-simulated-and-measured", 3});
+  LessonAnswer none;
+  none.given = false;
+  script->command(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+  const PageRun& run = script->view().lesson.figures->runs.front();
+  REQUIRE(run.recorded);
+  const TextRecording recording;
+  script->settle();
+  CHECK(recording.text().find("Each bar has a scale of its own.") != std::string::npos);
+  CHECK(recording.text().find("All bars of a column have one scale.") == std::string::npos);
+
+  const Rect& panel = script->frame().layout().alone;
+  const double left = panel.min.x + script->view().theme->padding;
+  const double read = *counter(run.recorded->measured(), "hbm_read_bytes"),
+               written = *counter(run.recorded->measured(), "hbm_write_bytes");
+  const Picture picture = script->picture();
+  // The first row with two lines and nothing else in the colour of text crosses the bar of HBM bytes.
+  for (int y = static_cast<int>(panel.min.y); y < static_cast<int>(panel.max.y); ++y) {
+    const std::vector<double> lines = groups_in_row(picture, y, script->view().theme->text);
+    if (lines.size() != 2 || lines[0] < left) continue;
+    CHECK((lines[0] - left) / (lines[1] - left) == doctest::Approx(read / (read + written)).epsilon(0.01));
+    return;
+  }
+  FAIL("no bar has two lines");
+}
+
+TEST_CASE("lesson 12: after the answer each result has a map of the elements that differ between the two runs") {
+  Opened opened(start_with_all_lessons());
+  opened.after(OpenLesson{"12-not-the-same-twice", 3});
+  show_answer(opened);
+  const PageFigures& figures = *opened.view().lesson.figures;
+  REQUIRE(figures.results.size() == 4);  // dQ, dK and dV, and dQ of two key tiles
+  PanelScreen screen({1000, 700});
+  const std::string text = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(text);
+  for (const ComparedResult& result : figures.results) {
+    const ResultDifference difference = difference_of(result);
+    const bool changes = to_string(result.tensor) == "dQ" && &result != &figures.results.back();
+    CHECK((difference.elements > 0) == changes);
+    CHECK(text.find(difference_text(difference)) != std::string::npos);
+  }
+  const ResultDifference of_dq = difference_of(figures.results.front());
+  CHECK(static_cast<double>(of_dq.elements) == figures.revealed.at("differ.again.dQ"));
+  CHECK(of_dq.largest == figures.revealed.at("apart.again.dQ"));
+}
+
+TEST_CASE("lesson 6: a page that looks at the listing and at nothing else beside the stage gives it the whole column") {
+  const auto script = WindowScript::open(start_with_all_lessons(), 1600, 900);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"06-flashattention-tile-by-tile", 1});
+  const Layout& layout = script->frame().layout();
+  CHECK(layout.softmax.height() == layout.stage.height());
+  CHECK(layout.traffic.height() == 0);
+  script->command(OpenLesson{"06-flashattention-tile-by-tile", 2});  // it looks at the row
+  CHECK(script->frame().layout().traffic.height() > 0);
 }
 
 TEST_CASE("bars of runs: in a narrow room the words for dashed parts take a second line") {

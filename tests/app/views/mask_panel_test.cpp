@@ -8,6 +8,8 @@
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
+#include "app/model/lessons/lesson_answer.h"
+#include "app/model/lessons/lesson_list.h"
 #include "app/views/mask/mask_cuda.h"
 #include "app/views/mask/mask_editor.h"
 #include "app/views/mask/mask_picture.h"
@@ -78,6 +80,78 @@ TEST_CASE("mask picture: zooming keeps the point under the mouse, and never leav
   CHECK(window.key == 0);
   CHECK(window.query == 0);
   CHECK(zoomed(window, p, canvas, at, 1e-6) == whole_plane(p, canvas));
+}
+
+TEST_CASE("mask difference: elements that one of two masks alone leaves visible are counted by block and drawn") {
+  // An element-wise mistake: one key too many in each row, and the first key of the later rows missing.
+  Session::Start start = opening_start();
+  start.request.algorithm = "flex";
+  start.request.masking.masks = {"q >= kv"};
+  const Opened right(start);
+  MaskChoice wrong;
+  wrong.masks = {"q + 1 >= kv && (q < 32 || kv > 0)"};
+  const SimulationRequest& request = right.view().lane().simulation->request;
+  AttentionProblem problem = request.problem;
+  problem.mask = nullptr;
+  const auto picture = *make_mask_picture(wrong, problem, {16, 16}, 0);
+  const auto difference = compare_masks(picture, right.view().lane().simulation);
+  REQUIRE(difference);
+  const std::int64_t n = problem.seq_q;
+  REQUIRE(n == 64);
+  CHECK(difference->only_here == n - 1);
+  CHECK(difference->only_there == 32);
+  CHECK(difference->blocks.size() == 4 + 3 + 2);  // on the diagonal, right of it, and in the first column of the later rows
+  for (const MaskDifference::Block& block : difference->blocks) CHECK(block.here + block.there > 0);
+
+  const Theme theme = make_theme(ThemeKind::dark, 1);
+  const Rect canvas = {{0, 0}, {64, 64}};
+  const MaskWindow window = whole_plane(problem, canvas);
+  const auto faint = make_mask_quads(*picture, nullptr, theme, MaskColors::difference, window, canvas);
+  CHECK(make_difference_quads(*difference, nullptr, theme, window, canvas)->size() == faint->size() + difference->blocks.size());
+  const auto legend = mask_legend(*difference, theme);
+  CHECK(legend[0].text == "only here: 63");
+  CHECK(legend[1].text == "only in the other mask: 32");
+}
+
+TEST_CASE("mask view: a pinned run with another mask gives a map of where the two differ") {
+  Opened opened;
+  opened.after(PinRun{});
+  opened.after(SetCenter{CenterView::mask});
+  CHECK(opened.view().mask.difference == nullptr);
+  AttentionProblem causal = opened.view().requested->request.problem;
+  causal.causal = true;
+  opened.after(SetProblem{causal, "causal"});
+  View view;
+  static_cast<SessionView&>(view) = opened.view();
+  REQUIRE(view.mask.difference != nullptr);
+  CHECK(view.mask.difference->only_here == 0);
+  CHECK(view.mask.difference->only_there == 64 * 63 / 2);
+  PanelScreen screen({1200, 800});
+  CHECK(screen.text(view, draw_mask_panel).find("The masks differ in") == std::string::npos);
+  ViewChoices views = view.workspace->views;
+  views.mask.shows = MaskShows::difference;
+  static_cast<SessionView&>(view) = opened.after(SetViews{views});
+  const std::string text = screen.text(view, draw_mask_panel);
+  CAPTURE(text);
+  CHECK(text.find("0 are visible only here, " + format_count(64 * 63 / 2) + " only in the other mask") != std::string::npos);
+  CHECK(text.find("The other mask is that of pinned 1: no mask.") != std::string::npos);
+}
+
+TEST_CASE("lesson 17: after the answer the map shows where the mistaken mask differs from the right one") {
+  Session::Start start = opening_start();
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  Opened opened(std::move(start));
+  opened.after(OpenLesson{"17-find-the-bug", 0});
+  CHECK(opened.view().mask.difference == nullptr);  // the question asks for it
+  LessonAnswer none;
+  none.given = false;
+  View view;
+  static_cast<SessionView&>(view) = opened.after(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+  REQUIRE(view.mask.difference != nullptr);
+  CHECK(view.mask.difference->only_here > 0);
+  CHECK(view.mask.difference->only_there == 0);
+  PanelScreen screen({1200, 800});
+  CHECK(screen.text(view, draw_mask_panel).find("The masks differ in ") != std::string::npos);
 }
 
 TEST_CASE("mask picture: more quads appear where elements are drawn, and none lie outside the canvas") {

@@ -1,5 +1,6 @@
 // The validate view in the whole window without a display: simulated case by case, and a click opens a case. Synthetic
 // measurements.
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -7,8 +8,12 @@
 
 #include "app/model/requests/assets.h"
 #include "app/model/session/studies.h"
+#include "app/model/state/window_state.h"
+#include "app/ui/language.h"
 #include "app/views/traffic/traffic_measured.h"
 #include "app/views/validate/validate_panel.h"
+#include "tests/app/model/session/opened_session.h"
+#include "tests/app/views/panel_screen.h"
 #include "tests/app/views/window_script.h"
 #include "tests/synthetic_measurements.h"
 
@@ -111,6 +116,29 @@ TEST_CASE("validate view: it opens the bundle that has the program on screen, no
   session.tick(0);
   session.finish();
   CHECK(session.view().measured.validation->results.size() == own.cases.size());
+}
+
+TEST_CASE("validate view: the headline says that library kernels, whose rows stand in the list, are not counted") {
+  use_language(nullptr);  // a window of another test may have left its own
+  MeasurementBundle bundle = synthetic_bundle(toy());
+  const auto own = std::ranges::find(bundle.cases, "standard", &MeasuredCase::kernel);
+  REQUIRE(own != bundle.cases.end());
+  MeasuredCase library = *own;
+  library.kernel = "standard_cublas";
+  library.counters["hbm_read_bytes"].median *= 4;
+  const auto text_of = [](const MeasurementBundle& shown) {
+    Opened opened(start_in(CenterView::validate, shown));
+    View view;
+    static_cast<SessionView&>(view) = opened.after(SetCenter{CenterView::validate});
+    REQUIRE(view.measured.validation->complete());
+    PanelScreen screen({2400, 900});
+    return screen.text(view, draw_validate_panel);
+  };
+  CHECK(text_of(bundle).find("not counted") == std::string::npos);
+  bundle.cases.push_back(library);
+  const std::string text = text_of(bundle);
+  CAPTURE(text);
+  CHECK(text.find("; library kernels, not counted: worst ") != std::string::npos);
 }
 
 TEST_CASE("validate view: any bundle of the GPU can be chosen, by keyboard too, and stays chosen") {

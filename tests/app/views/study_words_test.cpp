@@ -6,6 +6,8 @@
 #include <regex>
 #include <set>
 
+#include "app/model/lessons/lesson_answer.h"
+#include "app/model/lessons/lesson_list.h"
 #include "app/model/measurements/clock_under_load.h"
 #include "app/model/requests/assets.h"
 #include "app/platform/files.h"
@@ -18,6 +20,7 @@
 #include "app/views/race/race_reason.h"
 #include "app/views/study_panel.h"
 #include "app/views/sweep/sweep_figure.h"
+#include "app/views/what_if/what_if_words.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
 #include "tests/app/model/session/opened_session.h"
@@ -66,27 +69,60 @@ TEST_CASE("lesson: what a goal counts is said in words") {
 
 TEST_CASE("bottleneck: what saves a few percent when lifted is only the busiest resource") {
   const NextLimit large = limit_that_saves(0.6), little = limit_that_saves(0.019);
-  CHECK(bottleneck_text(Bound::hbm, {}, &large) == "Bottleneck: HBM bandwidth");
-  CHECK(next_limit_text(large) == "Without this limit: 2.5× faster, then limited by the tensor cores");
-  CHECK(bottleneck_text(Bound::hbm, {}, &little) == "No single bottleneck, busiest: HBM bandwidth");
-  CHECK(next_limit_text(little) == "Without HBM bandwidth alone: 1.02× faster");
+  CHECK(bottleneck_text({Bound::hbm, {}, 0.9, &large}) == "Bottleneck: HBM bandwidth");
+  CHECK(next_limit_text({Bound::hbm, {}, 0.9, &large}) == "Without this limit: 2.5× faster, then limited by the tensor cores");
+  CHECK(bottleneck_text({Bound::hbm, {}, 0.9, &little}) == "No single bottleneck, busiest: HBM bandwidth");
+  CHECK(next_limit_text({Bound::hbm, {}, 0.9, &little}) == "Without HBM bandwidth alone: 1.02× faster");
   const NextLimit slower = limit_that_saves(-0.05);
-  CHECK(next_limit_text(slower) == "Without HBM bandwidth alone: no faster");
-  CHECK(bottleneck_text(Bound::latency, {}, &slower) == "No single bottleneck");
-  CHECK(bottleneck_text(Bound::hbm, {}, nullptr) == "Bottleneck: HBM bandwidth");
+  CHECK(next_limit_text({Bound::hbm, {}, 0.9, &slower}) == "Without HBM bandwidth alone: no faster");
+  CHECK(bottleneck_text({Bound::latency, {}, 0.9, &slower}) == "No single bottleneck");
+  CHECK(bottleneck_text({Bound::hbm, {}, 0.9, nullptr}) == "Bottleneck: HBM bandwidth");
 }
 
 TEST_CASE("bottleneck: where many SMs have no block, the sentence says how many have one, or for how long they idle") {
   const SmUse few{.all = 132, .with_blocks = 4, .idle = 0.97}, tail{.all = 132, .with_blocks = 132, .idle = 0.48};
   const SmUse full{.all = 132, .with_blocks = 128, .idle = 0.03};
-  CHECK(bottleneck_text(Bound::tensor, few, nullptr) == "Bottleneck: tensor cores on 4 of 132 SMs");
-  CHECK(idle_text(Bound::tensor, few) == "; the others have no block");
-  CHECK(bottleneck_text(Bound::hbm, few, nullptr) == "Bottleneck: HBM bandwidth");
-  CHECK(idle_text(Bound::hbm, few) == "; 128 of 132 SMs have no block");
-  CHECK(bottleneck_text(Bound::exp, tail, nullptr) == "Bottleneck: exponential unit");
-  CHECK(idle_text(Bound::exp, tail) == "; SMs have no block 48 % of the time");
-  CHECK(bottleneck_text(Bound::tensor, full, nullptr) == "Bottleneck: tensor cores");
-  CHECK(idle_text(Bound::tensor, full).empty());
+  CHECK(bottleneck_text({Bound::tensor, few, 0.98, nullptr}) == "Bottleneck: tensor cores on 4 of 132 SMs");
+  CHECK(idle_text({Bound::tensor, few, 0.98}) == "; the others have no block");
+  CHECK(bottleneck_text({Bound::hbm, few, 0.98, nullptr}) == "Bottleneck: HBM bandwidth");
+  CHECK(idle_text({Bound::hbm, few, 0.98}) == "; 128 of 132 SMs have no block");
+  CHECK(bottleneck_text({Bound::exp, tail, 0.9, nullptr}) == "Bottleneck: exponential unit");
+  CHECK(idle_text({Bound::exp, tail, 0.9}) == "; SMs have no block 48 % of the time");
+  CHECK(bottleneck_text({Bound::tensor, full, 0.9, nullptr}) == "Bottleneck: tensor cores");
+  CHECK(idle_text({Bound::tensor, full, 0.9}).empty());
+}
+
+TEST_CASE("bottleneck: SMs without a block are named where they cost more than the busiest resource") {
+  const SmUse few{.all = 132, .with_blocks = 4, .idle = 0.97}, tail{.all = 132, .with_blocks = 132, .idle = 0.266};
+  const auto text = [](const RunBound& run) { return bottleneck_text(run) + idle_text(run); };
+  // Tensor cores are busy longer than SMs have no block. But without them the run would still have its tail.
+  const NextLimit large = limit_that_saves(0.28), little = limit_that_saves(0.22);
+  CHECK(text({Bound::tensor, tail, 0.635}) == "Bottleneck: tensor cores; SMs have no block 26.6 % of the time");
+  CHECK(text({Bound::tensor, tail, 0.635, &large}) == "Bottleneck: tensor cores; SMs have no block 26.6 % of the time");
+  CHECK(text({Bound::tensor, tail, 0.635, &little}) == "Bottleneck: SMs without a block (26.6 % of the SM time)");
+  CHECK(next_limit_text({Bound::tensor, tail, 0.635, &little}) == "Without HBM bandwidth alone: 1.28× faster");
+  CHECK(text({Bound::tensor, few, 0.626}) == "Bottleneck: SMs without a block (128 of 132)");
+  // Whatever has no block, HBM is as busy; and without latency nobody knows what the run would be before it is simulated.
+  CHECK(text({Bound::hbm, tail, 0.1, &little}).starts_with("Bottleneck: HBM bandwidth"));
+  CHECK(text({Bound::latency, tail, 0}).starts_with("Bottleneck: latency"));
+}
+
+TEST_CASE("lesson 12: where most SMs have no block, neither the headline nor Compare calls tensor cores the bottleneck") {
+  Session::Start start = h200_start({});
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  Opened opened(std::move(start));
+  opened.after(OpenLesson{"12-not-the-same-twice", 7});
+  LessonAnswer none;
+  none.given = false;
+  View view;
+  static_cast<SessionView&>(view) = opened.after(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+  const Simulation& timed = timed_run(view);
+  REQUIRE(timed.bound == Bound::tensor);
+  CHECK(bottleneck_text(bound_of(timed, view.studies->limit.get())).starts_with("Bottleneck: SMs without a block ("));
+  PanelScreen screen({1400, 900});
+  const std::string text = screen.text(view, draw_compare_panel);
+  CAPTURE(text);
+  CHECK(text.find(idle_bound_text(timed.sms) + "; tensor cores: busy ") != std::string::npos);
 }
 
 TEST_CASE("roofline: a sentence has one figure of its ceiling, and the busy time is that of the bottleneck above the views") {
@@ -104,7 +140,7 @@ TEST_CASE("roofline: a sentence has one figure of its ceiling, and the busy time
   // The headline is that of the run, and the rest says what it is.
   const NextLimit* const limit = view.studies->limit.get();
   const Simulation& timed = timed_run(view);
-  CHECK(text.starts_with(bottleneck_text(timed.bound, timed.sms, limit) + idle_text(timed.bound, timed.sms) + ". "));
+  CHECK(text.starts_with(bottleneck_text(bound_of(timed, limit)) + idle_text(bound_of(timed, limit)) + ". "));
   CHECK(text.find("Closest ceiling of each launch.") != std::string::npos);
 }
 
@@ -300,6 +336,48 @@ TEST_CASE("mask: a bottleneck that hardly saves time when lifted is only the bus
   CHECK(mask_reason(run, run, &limit).starts_with("No single bottleneck, busiest: L2 bandwidth"));
   limit.outcome.time_ns = 50;
   CHECK(mask_reason(run, run, &limit).starts_with("Bottleneck: L2 bandwidth"));
+}
+
+TEST_CASE("what if: a row says why its change helps as much as it does") {
+  Outcome base;
+  base.time_ns = 1000;
+  base.bound = Bound::tensor;
+  base.blocks_per_sm = 2;
+  base.utilisation[static_cast<std::size_t>(Bound::tensor)] = 0.95;
+  base.utilisation[static_cast<std::size_t>(Bound::hbm)] = 0.084;
+  const auto reason = [&](std::string_view id, const Outcome& now) { return row_reasons(id, base, now, 0.005).front(); };
+  CHECK(bound_reasons(base).front() == "tensor cores (95 % busy)");
+  CHECK(reason("hbm_double", base) == "HBM bandwidth was 8 % busy");
+  CHECK(reason("shared_double", base) == "still 2 blocks per SM");
+  CHECK(reason("l2_unlimited", base) == "still tensor cores (95 % busy)");
+  Outcome now = base;
+  now.time_ns = 650;
+  now.bound = Bound::smem;
+  now.utilisation[static_cast<std::size_t>(Bound::smem)] = 0.62;
+  CHECK(reason("tensor_double", now) == "now shared memory (62 % busy)");
+  now.bound = Bound::latency;
+  CHECK(reason("tensor_double", now) == "now latency");
+  now = base;
+  now.time_ns = 700;
+  now.sms = {.all = 264, .with_blocks = 264, .idle = 0.4};
+  now.utilisation[static_cast<std::size_t>(Bound::tensor)] = 0.3;
+  CHECK(reason("sms_double", now) == "now SMs without a block (40 % of the SM time)");
+  // Latency was never a resource that doubles; a resource that bounds the run and helps little is not called idle.
+  base.bound = Bound::hbm;
+  CHECK(reason("hbm_double", base) == "still HBM bandwidth (8 % busy)");
+}
+
+TEST_CASE("what if: a column has one unit, and either percentages or factors") {
+  CHECK(in_unit(25.2e6, byte_unit(554e6)) == "25.2 MB");
+  CHECK(in_unit(12.2e9, byte_unit(554e6)) == "12\u2009200 MB");
+  CHECK(in_unit(820e3, byte_unit(25.2e6)) == "0.820 MB");
+  CHECK(in_unit(998e3, time_unit(1.02e6)) == "0.998 ms");
+  CHECK(in_unit(96, byte_unit(96)) == "96 B");
+  CHECK_FALSE(needs_factors({0.52, 1, 1.9}));
+  CHECK(needs_factors({1, 22}));
+  CHECK(difference_text(62, 100, false) == "−38 %");
+  CHECK(difference_text(62, 100, true) == "0.62×");
+  CHECK(difference_text(100, 100, true) == "same");
 }
 
 TEST_CASE("what if: perfect balance is a row where SMs run out of blocks early") {

@@ -1,0 +1,99 @@
+// Chooses units, and words for what bounds a changed run.
+#include "app/views/what_if/what_if_words.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "app/ui/say.h"
+#include "app/views/study_panel.h"
+#include "sim/analysis/format.h"
+
+namespace tilescope {
+
+namespace {
+
+ColumnUnit unit_in(double value, std::span<const ColumnUnit> units) {
+  ColumnUnit found = units.front();
+  for (const ColumnUnit& unit : units)
+    if (value >= unit.size) found = unit;
+  return found;
+}
+
+/// The resource that a row makes faster or slower; nullopt where it changes something else.
+std::optional<Bound> resource_of(std::string_view id) {
+  if (id == "hbm_half" || id == "hbm_double") return Bound::hbm;
+  if (id == "l2_double") return Bound::l2;
+  if (id == "shared_rate_double") return Bound::smem;
+  if (id == "exp_double") return Bound::exp;
+  if (id == "tensor_double") return Bound::tensor;
+  return std::nullopt;
+}
+
+double busy_of(const Outcome& run, Bound bound) {
+  return run.utilisation[static_cast<std::size_t>(bound)];
+}
+
+std::string whole_percent(double share) {
+  return format_percent(std::round(share * 100) / 100);
+}
+
+}  // namespace
+
+ColumnUnit time_unit(double ns) {
+  static const std::array units = {ColumnUnit{1, "ns"}, ColumnUnit{1e3, "µs"}, ColumnUnit{1e6, "ms"}, ColumnUnit{1e9, "s"}};
+  return unit_in(ns, units);
+}
+
+ColumnUnit byte_unit(double bytes) {
+  static const std::array units = {ColumnUnit{1, "B"}, ColumnUnit{1e3, "kB"}, ColumnUnit{1e6, "MB"}, ColumnUnit{1e9, "GB"},
+                                   ColumnUnit{1e12, "TB"}};
+  return unit_in(bytes, units);
+}
+
+std::string in_unit(double value, const ColumnUnit& unit) {
+  const double count = value / unit.size;
+  if (count <= 0) return fmt::format("0 {}", unit.name);
+  const bool is_whole = unit.size <= 1;
+  if (count >= 999.5 || is_whole) return fmt::format("{} {}", format_count(std::llround(count)), unit.name);
+  const int decimals = std::clamp(2 - static_cast<int>(std::floor(std::log10(count))), 0, 4);
+  return fmt::format("{:.{}f} {}", count, decimals, unit.name);
+}
+
+bool needs_factors(const std::vector<double>& ratios) {
+  return std::ranges::any_of(ratios, [](double ratio) { return ratio >= 2 || (ratio > 0 && ratio <= 0.1); });
+}
+
+std::string difference_text(double now, double before, bool as_factor) {
+  if (before <= 0) return now <= 0 ? std::string(tr("same")) : std::string("+");
+  const double ratio = now / before;
+  if (std::abs(ratio - 1) < (as_factor ? 0.005 : 0.0005)) return tr("same");
+  return as_factor ? format_times(ratio) + "×" : format_signed_percent(ratio - 1);
+}
+
+std::vector<std::string> bound_reasons(const Outcome& run) {
+  if (bound_of(run).idle_decides()) return {idle_bound_text(run.sms), tr("SMs without a block")};
+  const std::string name = bound_name(run.bound);
+  if (run.bound == Bound::latency) return {name};
+  return {say(tr("{} ({} busy)"), name, whole_percent(busy_of(run, run.bound))), name};
+}
+
+std::vector<std::string> row_reasons(std::string_view id, const Outcome& base, const Outcome& now, double noise) {
+  const bool same_time = std::abs(now.time_ns - base.time_ns) <= std::max(noise, least_difference) * base.time_ns;
+  if (const std::optional<Bound> resource = resource_of(id); same_time && resource && *resource != base.bound) {
+    const std::string busy = whole_percent(busy_of(base, *resource)), name = bound_name(*resource);
+    return {say(tr("{} was {} busy"), name, busy), say(tr("{}: {}"), name, busy)};
+  }
+  if (id == "shared_double" && same_time && now.blocks_per_sm == base.blocks_per_sm && now.buffers == base.buffers)
+    return {say(tr("still {} blocks per SM"), now.blocks_per_sm)};
+  std::vector<std::string> reasons = bound_reasons(now);
+  const bool same_bound = now.bound == base.bound && bound_of(now).idle_decides() == bound_of(base).idle_decides();
+  for (std::string& reason : reasons) reason = say(same_bound ? tr("still {}") : tr("now {}"), reason);
+  return reasons;
+}
+
+}  // namespace tilescope
