@@ -10,12 +10,15 @@
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
 #include "app/ui/typed_limits.h"
+#include "app/views/algorithm_style.h"
 #include "app/views/beside_run.h"
 #include "app/views/chrome.h"
 #include "app/views/error_words.h"
+#include "app/views/outcome_words.h"
 #include "app/views/panels.h"
 #include "app/views/race/race_reason.h"
 #include "app/views/study_panel.h"
+#include "app/views/timed_run.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
