@@ -7,6 +7,7 @@
 
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/ui/widgets.h"
 #include "app/views/work_words.h"
 
 namespace tilescope {
