@@ -9,7 +9,8 @@ build() {
   echo "== $1"
   cmake/build.sh "$@"
 }
-settings=(-DTILESCOPE_ALL_BUILDS_SIM_TESTS=OFF)  # they run under the sanitizers, as do the recipe's and two fuzz targets
+settings=(-DTILESCOPE_WARNINGS_ARE_ERRORS=ON)
+settings+=(-DTILESCOPE_ALL_BUILDS_SIM_TESTS=OFF)  # they run under the sanitizers, as do the recipe's and two fuzz targets
 if ! command -v nvidia-smi >/dev/null; then
   settings+=(-DTILESCOPE_CUDA_ARCHITECTURES=90-virtual)  # no kernel runs here: PTX suffices, and takes three fifths of the time
 fi

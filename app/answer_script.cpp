@@ -47,7 +47,7 @@ function verdict(by,chosen,typed){
   const numbers=text?typed.map(t=>quantity(t,by)):order?typed.map(Number):[];
   const complete=text?numbers.every(Number.isFinite):order?by.right.every((r,k)=>numbers.includes(k+1)):chosen!==-1;
   if(!complete)return {complete};
-  const near=(a,b)=>by.tolerance*Math.abs(b)+1e-12>=Math.abs(a-b);
+  const near=(a,b)=>by.tolerance*Math.abs(b)+rounding>=Math.abs(a-b);
   const off=text?by.right.map((r,k)=>[numbers[k],r]).filter(p=>!near(p[0],p[1])):[];
   const right=text?off.length===0&&(by.kind!=='draw'||bends(by.right,numbers,by))
     :order?by.right.every((r,k)=>numbers[k]===r):chosen===by.right;
@@ -81,7 +81,8 @@ std::string listed(const Values& values) {
 }  // namespace
 
 std::string_view answer_script() {
-  return functions;
+  static const std::string script = fmt::format("\nconst rounding={};{}", rounding, functions);
+  return script;
 }
 
 std::string judged_by(const LessonQuestion& ask, const PageFigures& figures) {

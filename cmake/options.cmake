@@ -3,6 +3,7 @@ option(TILESCOPE_APP "Build the program: window and command line (needs the kern
 option(TILESCOPE_KERNELS "Build the kernels' library; without a CUDA toolkit it says that it has none" ON)
 option(TILESCOPE_TESTS "Build the tests, fuzz targets and benchmarks" ON)
 option(TILESCOPE_ALL_BUILDS_SIM_TESTS "The target `all` builds test_sim too" ON)
+option(TILESCOPE_WARNINGS_ARE_ERRORS "A warning of the compiler fails the build, as in tests: another compiler may warn of more" OFF)
 option(TILESCOPE_SANITIZE "Address and undefined-behaviour sanitizers" OFF)
 set(TILESCOPE_CUDA AUTO CACHE STRING "Build the CUDA kernels: ON, OFF, or AUTO (where a toolkit is found)")
 set_property(CACHE TILESCOPE_CUDA PROPERTY STRINGS AUTO ON OFF)
@@ -29,7 +30,7 @@ endif()
 add_library(tilescope_options INTERFACE)
 target_include_directories(tilescope_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(tilescope_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Werror;-Wno-missing-field-initializers>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;$<$<BOOL:${TILESCOPE_WARNINGS_ARE_ERRORS}>:-Werror>;-Wno-missing-field-initializers>
   $<$<COMPILE_LANGUAGE:CXX>:-Wshadow$<$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>:=local>>)  # of files compiled at once, one's local may have the name of another's constant
 # By default GCC looks for garbage from 128 MB on: with what neighbours include that is a seventh of its time.
 target_compile_options(tilescope_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=500000>)

@@ -5,8 +5,8 @@
 
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
+#include "app/views/algorithm_style.h"
 #include "app/views/compare/compare_sheet.h"
-#include "app/views/study_panel.h"
 
 namespace tilescope {
 

@@ -5,7 +5,7 @@
 
 #include "app/model/measurements/error_sentences.h"
 #include "app/ui/say.h"
-#include "app/views/study_panel.h"
+#include "app/views/algorithm_style.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {

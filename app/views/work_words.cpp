@@ -3,6 +3,7 @@
 
 #include "app/ui/language.h"
 #include "app/ui/say.h"
+#include "app/views/algorithm_style.h"
 
 namespace tilescope {
 

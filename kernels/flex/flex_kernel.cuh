@@ -116,10 +116,7 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
       copy_part_as(Flag<true>(), only, plane_start, ring_start, key, j);
   };
   // The values that change with the key alone: read when the tile's K is, stored when its V is.
-  struct ColumnsHeld {
-    typename Score::ColumnWords score;
-    typename Mask::ColumnWords mask;
-  };
+  using ColumnsHeld = FlexColumns<Shape>;
   std::uint32_t* const column_ring = words + Shape::columns_at;
   auto read_columns = [&](ColumnsHeld& held, int key, int j) {
     if (thread < bc && (!Shape::ragged || key + thread < seq_kv)) {
@@ -131,12 +128,7 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
   auto store_columns = [&](const ColumnsHeld& held, int j) {
     if constexpr (Shape::columns > 0) {
       std::uint32_t* const to = column_ring + (j % Shape::stages) * Shape::columns * bc + thread;
-      if (thread < bc) {
-#pragma unroll
-        for (int i = 0; i < Score::columns; ++i) to[i * bc] = held.score.value[i];
-#pragma unroll
-        for (int i = 0; i < Mask::columns; ++i) to[(Score::columns + i) * bc] = held.mask.value[i];
-      }
+      if (thread < bc) held.store(to);
       barrier_arrive(full + (j % Shape::stages) * 8);
     }
   };
@@ -180,29 +172,11 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
       if (more.wanted) read_columns(held, next_key, j + 1);
     const int key = key_of(j);
     const std::uint32_t* const columns_of = column_ring + stage * Shape::columns * bc;
-    const auto for_each = [&](auto rule, int lane_of_scores, int first_key, int words_at, int columns_at, auto visit) {
-      for_each_score<decltype(rule), Shape, Shape::m_tiles>(place, lane_of_scores, first_row + warp_row, first_key,
-                                                            words + Shape::rows_at + words_at * Shape::br + warp_row,
-                                                            columns_of + columns_at * bc, score_at, visit);
-    };
-    const auto change = [&](auto all_visible) {
-      for_each(Score(), lane, key, 0, 0, [&](float* const(&s)[4], const auto& row, const auto& columns) {
-        change_scores<Score, decltype(all_visible)::value, true>(place, s, row, columns);
-      });
-    };
-    const auto hide = [&](float hidden) {
-      int own_key = key, own = lane;
-      if constexpr (Shape::rereads_place) asm volatile("" : "+r"(own));
-      if constexpr (Score::scales_raw) asm volatile("" : "+r"(own_key));  // what follows from it is computed again in each turn
-      if constexpr (Mask::present)
-        if (masked)
-          for_each(Mask(), own, own_key, Score::rows, Score::columns,
-                   [&](float* const(&s)[4], const auto& row, const auto& columns) {
-                     hide_scores<Mask>(place, s, row, columns, hidden);
-                   });
+    const auto hide_end = [&](float hidden) {
       if (ends_in(key)) mask_scores<false>(work.s, seq_kv - key, lane, hidden);
     };
-    change_and_hide<Shape>(masked || ends_in(key), change, hide);
+    change_and_mask<Shape, Shape::m_tiles, Shape::rereads_place>(place, lane, first_row, warp_row, key, words, columns_of, masked,
+                                                                 masked || ends_in(key), score_at, hide_end);
     const bool sees = work.maxima(offset, scale_log2, NothingRecorded(), j);
     copy_part(more, v_plane, v_ring, next_key, j + 1);
     barrier_arrive_after_copies(full + ((j + 1) % Shape::stages) * 8);

@@ -139,6 +139,47 @@ __device__ __forceinline__ void expand_lists(int* firsts, const std::int32_t* pa
   }
 }
 
+/// Returns the plane of the lists of a head.
+__device__ __forceinline__ std::int64_t list_plane(const FlexArguments& arguments, int batch, int head) {
+  return static_cast<std::int64_t>(batch) * arguments.list_planes_of_batch +
+         static_cast<std::int64_t>(head) * arguments.list_planes_of_head;
+}
+
+/// Reads how many blocks a row of both lists names to words[0] and words[1]. All threads call it; ends with a barrier. The lists
+/// are references, so that the second is read from the arguments after the first is asked for.
+__device__ __forceinline__ void read_list_lengths(std::uint32_t* words, const std::int32_t* const& partial_count,
+                                                  const std::int32_t* const& full_count, std::int64_t list, int thread) {
+  if (thread == 0) {
+    const std::uint32_t partial = load_past_l1(partial_count + list), full = load_past_l1(full_count + list);
+    words[0] = partial;
+    words[1] = full;
+  }
+  __syncthreads();
+}
+
+/// Takes out the tiles beyond the last row of `length`, where its block has fewer. Synchronises the block if it does.
+template <int tiles_of_block, int tile_rows>
+__device__ __forceinline__ void end_at_last_row(std::uint32_t* words, int* firsts, int& tiles, int& partial_tiles, int length,
+                                                int thread) {
+  if constexpr (tiles_of_block > 1)
+    if ((length + tile_rows - 1) / tile_rows % tiles_of_block != 0) {
+      if (thread == 0) {
+        int kept = 0, partial = 0;
+#pragma unroll 1
+        for (int j = 0; j < tiles; ++j) {
+          if (firsts[j] >= length) continue;
+          partial += j < partial_tiles;
+          firsts[kept++] = firsts[j];
+        }
+        words[0] = partial;
+        words[1] = kept;
+      }
+      __syncthreads();
+      partial_tiles = words[0];
+      tiles = words[1];
+    }
+}
+
 /// The key tiles that a block visits.
 template <class Shape>
 struct FlexVisits {
@@ -161,17 +202,9 @@ struct FlexVisits {
         Mask::set_uniforms(place, words + Shape::uniforms_at + Score::uniforms);
       }
     if constexpr (has_lists) {
-      const std::int64_t list_row = (static_cast<std::int64_t>(place.b) * arguments.list_planes_of_batch +
-                                     static_cast<std::int64_t>(place.h) * arguments.list_planes_of_head) *
-                                        arguments.list_rows +
-                                    query_tile / arguments.query_tiles_of_block;
-      if (thread == 0) {
-        const std::uint32_t partial = load_past_l1(arguments.partial_count + list_row),
-                            full = load_past_l1(arguments.full_count + list_row);
-        words[0] = partial;
-        words[1] = full;
-      }
-      __syncthreads();
+      const std::int64_t list_row =
+          list_plane(arguments, place.b, place.h) * arguments.list_rows + query_tile / arguments.query_tiles_of_block;
+      read_list_lengths(words, arguments.partial_count, arguments.full_count, list_row, thread);
       const int partial_blocks = words[0], full_blocks = words[1];
       if (partial_blocks + full_blocks == 0) return false;
       partial_tiles = partial_blocks * Shape::tiles_of_block;
@@ -195,23 +228,8 @@ struct FlexVisits {
 
   /// Takes out the tiles beyond the last key, where its block has fewer. Synchronises the block if it does.
   __device__ __forceinline__ void end_at_last_key(const FlexArguments& arguments, int thread) {
-    if constexpr (has_lists && Shape::tiles_of_block > 1)
-      if ((arguments.seq_kv + Shape::bc - 1) / Shape::bc % Shape::tiles_of_block != 0) {
-        if (thread == 0) {
-          int kept = 0, partial = 0;
-#pragma unroll 1
-          for (int j = 0; j < tiles; ++j) {
-            if (keys()[j] >= arguments.seq_kv) continue;
-            partial += j < partial_tiles;
-            keys()[kept++] = keys()[j];
-          }
-          words[0] = partial;
-          words[1] = kept;
-        }
-        __syncthreads();
-        partial_tiles = words[0];
-        tiles = words[1];
-      }
+    if constexpr (has_lists)
+      end_at_last_row<Shape::tiles_of_block, Shape::bc>(words, keys(), tiles, partial_tiles, arguments.seq_kv, thread);
   }
 
   /// Returns the first key of the j-th tile to visit.
@@ -276,6 +294,24 @@ __device__ __forceinline__ void write_hidden_rows(const FlexArguments& arguments
   float* const lse = arguments.lse + row;
   for_block_by_sector<Shape::threads>(lse, rows, thread, [&](int i) { lse[i] = minus_infinity(); });
 }
+
+/// The values of one key that change with the key alone, on their way to the words beside K. Each kernel reads them itself: through
+/// a function here it would compile to other instructions than the recorded ones.
+template <class Shape>
+struct FlexColumns {
+  using Score = typename Shape::Score;
+  using Mask = typename Shape::Mask;
+  typename Score::ColumnWords score;
+  typename Mask::ColumnWords mask;
+
+  /// `to`: the key's word of the first column.
+  __device__ __forceinline__ void store(std::uint32_t* to) const {
+#pragma unroll
+    for (int n = 0; n < Score::columns; ++n) to[n * Shape::bc] = score.value[n];
+#pragma unroll
+    for (int n = 0; n < Mask::columns; ++n) to[(Score::columns + n) * Shape::bc] = mask.value[n];
+  }
+};
 
 /// The scores that a lane holds: `row_tiles` times 16 rows, of which it has two, and in them two of every eight keys.
 /// Calls visit(s, row, columns) for each four of them, s[i] being the score at columns[i]. `score(tile, n, half, i)` returns one.
@@ -381,6 +417,41 @@ __device__ __forceinline__ void hide_scores(const FlexPlace& place, float* const
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     if (!Mask::value(place, row, columns[i], 0.f, 0.f)) *s[i] = hidden;
+}
+
+/// Changes the scores of a tile and hides those that the mask hides, where it is `masked`, and those past the last key, which
+/// hide_end(hidden) sets. `hides`: the tile has hidden scores. `words`: of the block; `columns_of`: of the tile; `first_row`: of
+/// the block; `row`: of the warp in the block; `score`: as for_each_score(). `rereads_lane`: what follows from the lane is computed
+/// again. The parameters are references, so that nothing is computed before it is needed: the recordings are of these instructions.
+template <class Shape, int row_tiles, bool rereads_lane, class ScoreAt, class HideEnd>
+__device__ __forceinline__ void change_and_mask(const FlexPlace& place, const int& lane, const int& first_row, const int& row,
+                                                const int& key, std::uint32_t* const& words, const std::uint32_t* const& columns_of,
+                                                const bool& masked, bool hides, const ScoreAt& score, const HideEnd& hide_end) {
+  using Score = typename Shape::Score;
+  using Mask = typename Shape::Mask;
+  const auto for_each = [&](auto rule, int own_lane, int own_key, int words_at, int columns_at, auto visit) {
+    for_each_score<decltype(rule), Shape, row_tiles>(place, own_lane, first_row + row, own_key,
+                                                     words + Shape::rows_at + words_at * Shape::br + row,
+                                                     columns_of + columns_at * Shape::bc, score, visit);
+  };
+  const auto change = [&](auto all_visible) {
+    for_each(Score(), lane, key, 0, 0, [&](float* const(&s)[4], const auto& row_values, const auto& columns) {
+      change_scores<Score, decltype(all_visible)::value, true>(place, s, row_values, columns);
+    });
+  };
+  const auto hide = [&](float hidden) {
+    int own_key = key, own_lane = lane;
+    if constexpr (rereads_lane) asm volatile("" : "+r"(own_lane));
+    if constexpr (Score::scales_raw) asm volatile("" : "+r"(own_key));  // what follows from it is computed again in each turn
+    if constexpr (Mask::present)
+      if (masked)
+        for_each(Mask(), own_lane, own_key, Score::rows, Score::columns,
+                 [&](float* const(&s)[4], const auto& row_values, const auto& columns) {
+                   hide_scores<Mask>(place, s, row_values, columns, hidden);
+                 });
+    hide_end(hidden);
+  };
+  change_and_hide<Shape>(hides, change, hide);
 }
 
 }  // namespace tilescope::device

@@ -103,12 +103,7 @@ struct ListedTiles {
   __device__ __forceinline__ void read(std::uint32_t* words, const std::int32_t* partial_count, const std::int32_t* full_count,
                                        const std::int32_t* partial, const std::int32_t* full, std::int64_t list, int most_blocks,
                                        int length, int thread) {
-    if (thread == 0) {
-      const std::uint32_t of_partial = load_past_l1(partial_count + list), of_full = load_past_l1(full_count + list);
-      words[0] = of_partial;
-      words[1] = of_full;
-    }
-    __syncthreads();
+    read_list_lengths(words, partial_count, full_count, list, thread);
     const int partial_blocks = words[0], full_blocks = words[1];
     partial_tiles = partial_blocks * tiles_of_block;
     tiles = partial_tiles + full_blocks * tiles_of_block;
@@ -116,23 +111,7 @@ struct ListedTiles {
     expand_lists<threads, tiles_of_block, tile_rows>(visits, partial + first, partial_blocks, full + first, full_blocks, thread,
                                                      [] {});
     __syncthreads();
-    if constexpr (tiles_of_block > 1)
-      if ((length + tile_rows - 1) / tile_rows % tiles_of_block != 0) {
-        if (thread == 0) {
-          int kept = 0, kept_partial = 0;
-#pragma unroll 1
-          for (int n = 0; n < tiles; ++n) {
-            if (visits[n] >= length) continue;
-            kept_partial += n < partial_tiles;
-            visits[kept++] = visits[n];
-          }
-          words[0] = kept_partial;
-          words[1] = kept;
-        }
-        __syncthreads();
-        partial_tiles = words[0];
-        tiles = words[1];
-      }
+    end_at_last_row<tiles_of_block, tile_rows>(words, visits, tiles, partial_tiles, length, thread);
   }
   /// Visits every tile, where there is no mask.
   template <int threads, int tile_rows>
@@ -164,12 +143,6 @@ template <class Shape>
 __device__ __forceinline__ bool is_masked(int visit) {
   if constexpr (Shape::Mask::present) return visit < kept<Shape>(2);
   return false;
-}
-
-/// Returns the plane of the lists of a head.
-__device__ __forceinline__ std::int64_t list_plane(const FlexArguments& arguments, int batch, int head) {
-  return static_cast<std::int64_t>(batch) * arguments.list_planes_of_batch +
-         static_cast<std::int64_t>(head) * arguments.list_planes_of_head;
 }
 
 /// Makes P of four raw scores of one query, and P times the slope: `p` and `s`. `offset`: L in powers of two. Unless `all_visible`,

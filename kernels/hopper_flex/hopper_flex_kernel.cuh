@@ -36,10 +36,7 @@ struct FlexProducer : Producer<Shape> {
   using Score = typename Shape::Score;
   using Mask = typename Shape::Mask;
   static constexpr int keys_of_lane = Shape::bc / 32;
-  struct ColumnsHeld {
-    typename Score::ColumnWords score;
-    typename Mask::ColumnWords mask;
-  };
+  using ColumnsHeld = FlexColumns<Shape>;
 
   __device__ __forceinline__ void load_visits(const HopperTile<Shape>& tile, const FlexPlace& block,
                                               const FlexVisits<Shape>& visits, const FlexPool<Shape>& pool, int lane) {
@@ -127,12 +124,7 @@ struct FlexProducer : Producer<Shape> {
     barrier_wait(this->memory.k_empty + 8 * stage, this->place.parity ^ 1);
     std::uint32_t* const to = visits.words + Shape::columns_at + stage * Shape::columns * Shape::bc + lane;
 #pragma unroll
-    for (int i = 0; i < keys_of_lane; ++i) {
-#pragma unroll
-      for (int n = 0; n < Score::columns; ++n) to[n * Shape::bc + 32 * i] = held[i].score.value[n];
-#pragma unroll
-      for (int n = 0; n < Mask::columns; ++n) to[(Score::columns + n) * Shape::bc + 32 * i] = held[i].mask.value[n];
-    }
+    for (int i = 0; i < keys_of_lane; ++i) held[i].store(to + 32 * i);
     barrier_arrive(this->memory.k_full + 8 * stage);
   }
 };
@@ -190,29 +182,13 @@ struct FlexConsumer : Consumer<Shape, PingPong<Shape::groups>> {
       this->scores_done();
     else
       pin(this->work.s);
-    const auto for_each = [&](auto rule, int first_key, int words_at, int columns_at, auto visit) {
-      for_each_score<decltype(rule), Shape, 1>(block, this->lane, tile.first_row + row, first_key,
-                                               visits.words + Shape::rows_at + words_at * Shape::br + row,
-                                               columns_of + columns_at * Shape::bc, score_at, visit);
-    };
-    const auto change = [&](auto all_visible) {
-      for_each(Score(), key, 0, 0, [&](float* const(&s)[4], const auto& of_row, const auto& columns) {
-        change_scores<Score, decltype(all_visible)::value, true>(block, s, of_row, columns);
-      });
-    };
     const int keys = block.arguments.seq_kv - key;
     const bool masked = Mask::present && j < visits.partial_tiles, at_end = Shape::ragged && keys < Shape::bc;
-    const auto hide = [&](float hidden) {
-      int own_key = key;
-      if constexpr (Score::scales_raw) asm volatile("" : "+r"(own_key));  // what follows from it is computed again in each turn
-      if constexpr (Mask::present)
-        if (masked)
-          for_each(Mask(), own_key, Score::rows, Score::columns, [&](float* const(&s)[4], const auto& of_row, const auto& columns) {
-            hide_scores<Mask>(block, s, of_row, columns, hidden);
-          });
+    const auto hide_end = [&](float hidden) {
       if (at_end) this->work.mask(keys, this->lane, hidden);
     };
-    change_and_hide<Shape>(masked || at_end, change, hide);
+    change_and_mask<Shape, 1, false>(block, this->lane, tile.first_row, row, key, visits.words, columns_of, masked,
+                                     masked || at_end, score_at, hide_end);
     if constexpr (Shape::columns > 0) {
       barrier_arrive(this->memory.k_empty + 8 * this->k_place.stage);
       this->k_place.next();

@@ -23,69 +23,42 @@ using TwoBlocksShape = FlexLayout<TwoBlocksBase<Element, dim>, ScoreChange, Visi
 /// The values that change with the key alone: read while the tile before is computed, by the threads of the second group.
 template <class Shape>
 struct ColumnReader {
-  using Score = typename Shape::Score;
-  using Mask = typename Shape::Mask;
   static_assert(Shape::bc == 128 && Shape::d == 64);
   const FlexPlace& block;
   const FlexVisits<Shape>& visits;
   const int own;  // key of the tile; negative: the thread reads none
-  typename Score::ColumnWords score{};
-  typename Mask::ColumnWords mask{};
+  FlexColumns<Shape> held{};
 
   __device__ __forceinline__ void read(int j) {
     if constexpr (Shape::columns > 0) {
       const int kv = visits.key_of(block.arguments, j) + own;
       if (own < 0 || (Shape::ragged && kv >= block.arguments.seq_kv)) return;
-      if constexpr (Score::columns > 0) Score::read_columns(block, kv, score);
-      if constexpr (Mask::columns > 0)
-        if (j < visits.partial_tiles) Mask::read_columns(block, kv, mask);
+      if constexpr (Shape::Score::columns > 0) Shape::Score::read_columns(block, kv, held.score);
+      if constexpr (Shape::Mask::columns > 0)
+        if (j < visits.partial_tiles) Shape::Mask::read_columns(block, kv, held.mask);
     }
   }
   __device__ __forceinline__ void store(int stage) const {
     if constexpr (Shape::columns > 0) {
       if (own < 0) return;
-      std::uint32_t* const to = visits.words + Shape::columns_at + stage * Shape::columns * Shape::bc + own;
-#pragma unroll
-      for (int n = 0; n < Score::columns; ++n) to[n * Shape::bc] = score.value[n];
-#pragma unroll
-      for (int n = 0; n < Mask::columns; ++n) to[(Score::columns + n) * Shape::bc] = mask.value[n];
+      held.store(visits.words + Shape::columns_at + stage * Shape::columns * Shape::bc + own);
     }
   }
 };
 
-/// As FlexConsumer::finish_scores(): changes and masks the scores of the j-th tile. One function for both loops would change the
-/// machine code of the shipped one, which the recordings are of. `columns_of`: the values of its keys; `row`: the warp's first one
-/// in the block.
+/// Changes and masks the scores of the j-th tile. `columns_of`: the values of its keys; `row`: the warp's first one in the block.
 template <class Shape>
 __device__ __forceinline__ void finish_scores(HopperGroup<Shape>& work, const FlexPlace& block, const FlexVisits<Shape>& visits,
                                               int j, const std::uint32_t* columns_of, int first_row, int row, int lane) {
-  using Score = typename Shape::Score;
-  using Mask = typename Shape::Mask;
   const int key = visits.key_of(block.arguments, j);
   const auto score_at = [&](int, int n, int half, int i) { return &work.s[n * 4 + half * 2 + i]; };
-  const auto for_each = [&](auto rule, int first_key, int words_at, int columns_at, auto visit) {
-    for_each_score<decltype(rule), Shape, 1>(block, lane, first_row + row, first_key,
-                                             visits.words + Shape::rows_at + words_at * Shape::br + row,
-                                             columns_of + columns_at * Shape::bc, score_at, visit);
-  };
-  const auto change = [&](auto all_visible) {
-    for_each(Score(), key, 0, 0, [&](float* const(&s)[4], const auto& of_row, const auto& columns) {
-      change_scores<Score, decltype(all_visible)::value, true>(block, s, of_row, columns);
-    });
-  };
   const int keys = block.arguments.seq_kv - key;
-  const bool masked = Mask::present && j < visits.partial_tiles, at_end = Shape::ragged && keys < Shape::bc;
-  const auto hide = [&](float hidden) {
-    int own_key = key;
-    if constexpr (Score::scales_raw) asm volatile("" : "+r"(own_key));  // what follows from it is computed again in each turn
-    if constexpr (Mask::present)
-      if (masked)
-        for_each(Mask(), own_key, Score::rows, Score::columns, [&](float* const(&s)[4], const auto& of_row, const auto& columns) {
-          hide_scores<Mask>(block, s, of_row, columns, hidden);
-        });
+  const bool masked = Shape::Mask::present && j < visits.partial_tiles, at_end = Shape::ragged && keys < Shape::bc;
+  const auto hide_end = [&](float hidden) {
     if (at_end) work.mask(keys, lane, hidden);
   };
-  change_and_hide<Shape>(masked || at_end, change, hide);
+  change_and_mask<Shape, 1, false>(block, lane, first_row, row, key, visits.words, columns_of, masked, masked || at_end, score_at,
+                                   hide_end);
 }
 
 template <class Shape>

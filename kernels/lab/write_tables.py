@@ -12,6 +12,7 @@ import math
 import pathlib
 import re
 import sys
+import textwrap
 
 root = pathlib.Path(__file__).resolve().parents[2]
 
@@ -256,9 +257,15 @@ def edge(name):
     return table(["N", "HBM read, simulated", "measured", "HBM written, simulated", "measured"], rows)
 
 
+def wrapped(line):
+    """Returns a line of a page in lines as long as those around it; the row of a table stays one line."""
+    return line if line.startswith("|") else textwrap.fill(line, 140, break_long_words=False, break_on_hyphens=False)
+
+
 def with_tables(page, text, tables):
     """Returns the text of a page with its tables replaced."""
     for name, content in tables.items():
+        content = "\n".join(map(wrapped, content.split("\n")))
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.S)
         if not pattern.search(text):
             sys.exit(f"{page} has no place for the table '{name}'")

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/programs/backward_lines.h"
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/block_builder.h"
@@ -52,41 +53,40 @@ enum class Line {
   store,
   count
 };
+namespace lines = backward_lines;
 constexpr ListingLine listing[] = {
     {0, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1", "One block handles a whole head. First it zeroes dQ in HBM.",
      ListingLine::heading},
-    {1, "dQ = 0", tensors::d_q, "dQ = 0", "dQ collects a part from every key tile."},
-    {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "The inner loop reads it from there."},
+    because(lines::init_queries, "dQ collects a part from every key tile."),
+    because(lines::store_queries, "The inner loop reads it from there."),
     {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "dK and dV are zeroed too, as the paper has it.",
      ListingLine::heading},
-    {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Tiles that no query sees keep these zeros."},
-    {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Written again at the end of each outer step."},
+    because(lines::init_keys, "Tiles that no query sees keep these zeros."),
+    because(lines::store_keys, "Written again at the end of each outer step."),
     {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Keys and values are the outer loop: each is loaded once.",
      ListingLine::heading},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d, Bc = ⌈M/4d⌉", "Stays for the whole inner loop."},
-    {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays for the whole inner loop."},
+    because(lines::load_v_once, "Stays for the whole inner loop."),
     {1, "dK̃ = 0, dṼ = 0", tensors::d_k, "dK̃ = 0, dṼ = 0", "The sums of this key tile stay on chip."},
-    {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1", "With a causal mask pairs wholly above the diagonal are skipped.",
-     ListingLine::heading},
+    because(lines::query_loop, "With a causal mask pairs wholly above the diagonal are skipped."),
     {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d, Br = min(Bc, d)", "All of Q once for each key tile."},
     {2, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "Needed only for D, in every inner step. FlashAttention-2 computes D once."},
-    {2, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "All of dO once for each key tile."},
+    because(lines::load_d_o, "All of dO once for each key tile."),
     {2, "load dQᵢ", tensors::d_q, "dQᵢ: Br × d", "The sum so far comes back from HBM."},
     {2, "load lᵢ, mᵢ", tensors::l, "lᵢ, mᵢ: Br", "The softmax statistics that the forward pass saved."},
-    {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The scores are recomputed instead of read from HBM."},
-    {2, "mask hidden scores", tensors::s, "S[r,c] = −∞ if hidden; causal: c > r + Nk − Nq",
-     "Only on tiles that are partly hidden: with a causal mask, those that the diagonal crosses."},
+    lines::scores,
+    lines::mask,
     {2, "P = exp(S − m)", tensors::p, "P = exp(S − m)", "With the final maximum of each row."},
     {2, "P = P / l", tensors::p, "P = diag(1/l)·P", "With the final sum: the probabilities of the forward pass."},
     {2, "dṼ = dṼ + Pᵀ dOᵢ", tensors::d_v, "dV = dV + Pᵀ·dO", "The second product."},
-    {2, "dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "The third product."},
+    lines::d_p,
     {2, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O", "Equals the row sum of P∘dP over all keys."},
-    {2, "dP = dP − D", tensors::d_p, "dP = dP − D", "A row of P sums to 1, so only differences within the row count."},
-    {2, "dS = P ∘ dP", tensors::d_s, "dS = P∘(dP − D)", "The derivative of softmax."},
+    lines::subtract,
+    lines::d_s,
     {2, "dQᵢ = dQᵢ + τ dS Kⱼ", tensors::d_q, "dQ = dQ + τ dS·K", "The fourth product."},
     {2, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "And back to HBM, rounded, in every inner step."},
     {2, "dK̃ = dK̃ + τ dSᵀ Qᵢ", tensors::d_k, "dK = dK + τ dSᵀ·Q", "The fifth product."},
-    {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "The sums of this key tile are complete."},
+    because(lines::store_keys, "The sums of this key tile are complete."),
 };
 
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));

@@ -4,6 +4,7 @@
 //   l2_to_sm = B·Hkv·2·Nk·d·e [K, V] + B·Hq·⌈Nk/Bc⌉·Nq·(2·d·e + 8) [Q, dO, L, D] + B·Hq·2·Nq·d·e [O, dO] + B·Hq·4·Nq·d [dQ_acc]
 //   sm_to_l2 = B·Hq·⌈Nk/Bc⌉·Nq·4·d [added] + B·Hkv·2·Nk·d·e [dK, dV] + B·Hq·Nq·(4·d [zeros] + 4 [D] + d·e [dQ])   without a mask
 #include "sim/programs/added_gradients.h"
+#include "sim/programs/backward_lines.h"
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/key_blocks.h"
@@ -49,44 +50,40 @@ enum class Line {
   store_d_q,
   count
 };
+namespace lines = backward_lines;
 constexpr ListingLine listing[] = {
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes what every key tile needs.",
-     ListingLine::heading},
-    {1, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "The output of the forward pass."},
-    {1, "load dOᵢ", tensors::d_o, "dOᵢ: Br × d", "The gradient that arrives from the next layer."},
-    {1, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O",
-     "One number a row stands for the whole row of P∘dP: Σⱼ Pⱼ dPⱼ = Σⱼ Pⱼ (dO·Vⱼ) = dO·Σⱼ Pⱼ Vⱼ = dO·O."},
-    {1, "store Dᵢ → HBM", tensors::row_dot, "Dᵢ: Br", "Four bytes a row."},
-    {1, "dQ_acc = 0", tensors::d_q_acc, "dQ_acc = 0", "Blocks of keys add to it, so it must start at zero."},
-    {1, "store dQ_accᵢ → HBM", tensors::d_q_acc, "dQ_accᵢ: Br × d, fp32", "Twice the bytes of dQ in 16 bits."},
-    {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head",
-     "The second launch. A block owns keys, not queries.", ListingLine::heading},
-    {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Summed in registers for the whole life of the block."},
-    {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "Stays on chip."},
-    {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays on chip."},
-    {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
-     "With a causal mask the loop starts at the diagonal: earlier queries see no key of this tile.", ListingLine::heading},
-    {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "A ring of buffers: the next tile is in flight while this one is used."},
-    {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "L is all that the forward pass saved of the softmax; D is one number per row."},
-    {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The scores are recomputed instead of read from HBM."},
-    {2, "mask hidden scores", tensors::s, "S[r,c] = −∞ if hidden; causal: c > r + Nk − Nq",
-     "Only on tiles that are partly hidden: with a causal mask, those that the diagonal crosses."},
-    {2, "P = exp(S − L)", tensors::p, "P = exp(S − L)",
-     "The final probabilities at once: L holds maximum and sum, so nothing is rescaled."},
-    {2, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "Asked for early, needed only now."},
-    {2, "dV = dV + Pᵀ dOᵢ", tensors::d_v, "dV = dV + Pᵀ·dO", "The second product."},
-    {2, "dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "The third product: how much each weight matters."},
-    {2, "dP = dP − D", tensors::d_p, "dP = dP − D", "A row of P sums to 1, so only differences within the row count."},
-    {2, "dS = P ∘ dP", tensors::d_s, "dS = P∘(dP − D)", "The derivative of softmax, without any sum over the row."},
-    {2, "dSK = τ dS Kⱼ", tensors::d_q_acc, "dSK = τ dS·K", "The fourth product: what this key tile contributes to dQ."},
-    {2, "dQ_accᵢ += dSK, in HBM", tensors::d_q_acc, "dQ_acc = dQ_acc + dSK, fp32",
-     "Every key tile adds to every query tile. The L2 adds, in the order of arrival: the last bits of dQ change from run to run."},
-    {2, "dK = dK + τ dSᵀ Qᵢ", tensors::d_k, "dK = dK + τ dSᵀ·Q", "The fifth product."},
-    {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Each element is written exactly once."},
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The third launch.", ListingLine::heading},
-    {1, "load dQ_accᵢ", tensors::d_q_acc, "dQ_accᵢ: Br × d, fp32", "The sum is complete now."},
-    {1, "dQ = dQ_acc", tensors::d_q, "dQ = dQ_acc", "Rounded to the type of Q."},
-    {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "The result."},
+    lines::query_blocks,
+    lines::load_o,
+    lines::load_d_o_once,
+    lines::row_dot,
+    lines::store_row_dot,
+    lines::zero,
+    lines::store_zero,
+    lines::key_blocks,
+    lines::init_keys,
+    lines::load_k_once,
+    lines::load_v_once,
+    lines::query_loop_of_heads,
+    lines::load_q,
+    lines::load_stats,
+    lines::scores,
+    lines::mask,
+    lines::exp,
+    lines::load_d_o,
+    lines::d_v,
+    because(lines::d_p, "The third product: how much each weight matters."),
+    lines::subtract,
+    because(lines::d_s, "The derivative of softmax, without any sum over the row."),
+    lines::d_q_part,
+    because(lines::add_d_q,
+            "Every key tile adds to every query tile. The L2 adds, in the order of arrival: the last bits of dQ change from run to "
+            "run."),
+    lines::d_k,
+    lines::store_keys,
+    because(lines::query_blocks, "The third launch."),
+    lines::load_sum,
+    lines::convert,
+    lines::store_queries,
 };
 
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));

@@ -3,6 +3,7 @@
 //
 //   dV: P, dO → dV      dP: dO, V → dP      dS: P, dP → dS      dQ: dS, K → dQ      dK: dS, Q → dK
 //   l2_to_sm = B·Hq·5·Nq·Nk·e [P twice, dP, dS twice] + …      sm_to_l2 = B·Hq·2·Nq·Nk·e [dP, dS] + …      without a mask
+#include "sim/programs/backward_lines.h"
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/block_builder.h"
@@ -59,19 +60,19 @@ enum class Line {
   store_d_k,
   count
 };
+namespace lines = backward_lines;
 constexpr ListingLine listing[] = {
-    {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head", "The first launch.", ListingLine::heading},
+    because(lines::key_blocks, "The first launch."),
     {1, "dV = 0", tensors::d_v, "dV = 0", "Summed in registers."},
-    {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
-     "Down a column of P.", ListingLine::heading},
+    because(lines::query_loop_of_heads, "Down a column of P."),
     {2, "load Pᵢⱼ → shared", tensors::p, "Pᵢⱼ: Br × Bc",
      "The forward pass kept all of P: N × N numbers for as long as training waits."},
-    {2, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "Every key tile walks all of dO."},
+    because(lines::load_d_o, "Every key tile walks all of dO."),
     {2, "dV = dV + Pᵢⱼᵀ dOᵢ", tensors::d_v, "dV = dV + Pᵀ·dO", "The first product."},
     {1, "store dVⱼ → HBM", tensors::d_v, "dVⱼ: Bc × d", "A result."},
     {0, "for each tile pair (i, j), a block:", Tensor(), "⌈Nq/Br⌉ · ⌈Nk/Bc⌉ blocks", "The second launch.", ListingLine::heading},
-    {1, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "Every block of the same row of tiles loads it again."},
-    {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Every block of the same column loads it again."},
+    because(lines::load_d_o_of_block, "Every block of the same row of tiles loads it again."),
+    because(lines::load_v_once, "Every block of the same column loads it again."),
     {1, "dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "The second product."},
     {1, "store dPᵢⱼ → HBM", tensors::d_p, "dPᵢⱼ: Br × Bc", "N × N numbers leave the chip."},
     {0, "for each group of rows, a block:", Tensor(), "R rows of P and dP a block", "The third launch: the derivative of softmax.",
@@ -89,19 +90,18 @@ constexpr ListingLine listing[] = {
     {2, "dS = dP − D", tensors::d_s, "dS = dP − D", "A row of P sums to 1, so only differences within the row count."},
     {2, "dS = P ∘ dS", tensors::d_s, "dS = P∘(dP − D)", "The derivative of softmax."},
     {2, "store dSⱼ → HBM", tensors::d_s, "dSⱼ: R × Bc", "N × N numbers leave the chip."},
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The fourth launch.", ListingLine::heading},
-    {1, "dQ = 0", tensors::d_q, "dQ = 0", "Summed in registers."},
-    {1, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Along a row of dS and down K.", ListingLine::heading},
+    because(lines::query_blocks, "The fourth launch."),
+    because(lines::init_queries, "Summed in registers."),
+    because(lines::key_loop, "Along a row of dS and down K."),
     {2, "load dSᵢⱼ → shared", tensors::d_s, "dSᵢⱼ: Br × Bc", "dS comes back."},
-    {2, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "Every block of a head walks all of K."},
+    because(lines::load_k, "Every block of a head walks all of K."),
     {2, "dQ = dQ + τ dSᵢⱼ Kⱼ", tensors::d_q, "dQ = dQ + τ dS·K, τ = 1/√d", "The third product."},
-    {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "A result."},
-    {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head", "The fifth launch.", ListingLine::heading},
+    because(lines::store_queries, "A result."),
+    because(lines::key_blocks, "The fifth launch."),
     {1, "dK = 0", tensors::d_k, "dK = 0", "Summed in registers."},
-    {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
-     "Down a column of dS.", ListingLine::heading},
+    because(lines::query_loop_of_heads, "Down a column of dS."),
     {2, "load dSᵢⱼ → shared", tensors::d_s, "dSᵢⱼ: Br × Bc", "dS comes back once more."},
-    {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "Every key tile walks all of Q."},
+    because(lines::load_q, "Every key tile walks all of Q."),
     {2, "dK = dK + τ dSᵢⱼᵀ Qᵢ", tensors::d_k, "dK = dK + τ dSᵀ·Q", "The fourth product."},
     {1, "store dKⱼ → HBM", tensors::d_k, "dKⱼ: Bc × d", "A result."},
 };

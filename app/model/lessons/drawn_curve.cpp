@@ -7,7 +7,7 @@
 namespace tilescope {
 
 bool is_near(double number, double real, double tolerance) {
-  return std::fabs(number - real) <= tolerance * std::fabs(real) + 1e-12;
+  return std::fabs(number - real) <= tolerance * std::fabs(real) + rounding;
 }
 
 bool logarithmic_axis(const std::vector<double>& xs) {

@@ -10,6 +10,8 @@
 
 namespace tilescope {
 
+/// What is added to every tolerance: sums round, and of a real 0 the tolerance is 0.
+inline constexpr double rounding = 1e-12;
 /// Whether a number is within a tolerance, relative to the real one.
 bool is_near(double number, double real, double tolerance);
 

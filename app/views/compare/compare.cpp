@@ -14,6 +14,7 @@
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
 #include "app/ui/widgets.h"
+#include "app/views/algorithm_style.h"
 #include "app/views/compare/compare_sheet.h"
 #include "app/views/compare/memory_plot.h"
 #include "app/views/compare/result_maps.h"

@@ -9,7 +9,7 @@
 
 #include "app/ui/plot.h"
 #include "app/ui/say.h"
-#include "app/views/study_panel.h"
+#include "app/views/algorithm_style.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {

@@ -12,12 +12,15 @@
 #include <fmt/format.h>
 
 #include "app/ui/panel_state.h"
+#include "app/ui/plot.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
 #include "app/views/beside_run.h"
 #include "app/views/error_words.h"
+#include "app/views/outcome_words.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
+#include "app/views/timed_run.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
 #include "sim/analysis/what_if.h"

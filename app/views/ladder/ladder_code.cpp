@@ -14,6 +14,7 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
+#include "app/views/algorithm_style.h"
 #include "app/views/study_panel.h"
 
 namespace tilescope {

@@ -9,11 +9,11 @@
 #include "app/ui/short_line.h"
 #include "app/ui/tab_stops.h"
 #include "app/ui/widgets.h"
+#include "app/views/algorithm_style.h"
 #include "app/views/chrome.h"
 #include "app/views/light_tensor.h"
 #include "app/views/panels.h"
 #include "app/views/softmax/softmax_figures.h"
-#include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {

@@ -9,7 +9,7 @@
 #include "app/ui/language.h"
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
-#include "app/views/study_panel.h"
+#include "app/views/outcome_words.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
 

@@ -9,7 +9,9 @@
 
 #include "app/model/measurements/error_sentences.h"
 #include "app/ui/say.h"
+#include "app/views/algorithm_style.h"
 #include "app/views/beside_run.h"
+#include "app/views/measured_case.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/io_complexity.h"
 

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "app/views/study_panel.h"
+#include "app/ui/plot.h"
+#include "app/views/view.h"
 
 namespace tilescope {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/ui/say.h"
-#include "app/views/study_panel.h"
+#include "app/views/timed_run.h"
 #include "app/views/timeline/sm_picture.h"
 #include "app/views/timeline/timeline_measured.h"
 #include "sim/analysis/format.h"

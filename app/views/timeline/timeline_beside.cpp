@@ -7,8 +7,8 @@
 
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/views/algorithm_style.h"
 #include "app/views/beside_run.h"
-#include "app/views/study_panel.h"
 #include "app/views/timeline/timeline_hover.h"
 #include "app/views/timeline/timeline_state.h"
 #include "sim/analysis/format.h"

@@ -6,7 +6,7 @@
 
 #include "app/model/measurements/imported_counters.h"
 #include "app/ui/say.h"
-#include "app/views/study_panel.h"
+#include "app/views/timed_run.h"
 #include "sim/analysis/format.h"
 #include "sim/core/text.h"
 

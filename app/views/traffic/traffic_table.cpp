@@ -10,8 +10,9 @@
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
+#include "app/views/algorithm_style.h"
 #include "app/views/beside_run.h"
-#include "app/views/study_panel.h"
+#include "app/views/timed_run.h"
 #include "app/views/traffic/traffic_measured.h"
 #include "sim/analysis/format.h"
 

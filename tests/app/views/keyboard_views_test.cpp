@@ -9,6 +9,7 @@
 
 #include "app/model/requests/assets.h"
 #include "app/model/state/center_views.h"
+#include "app/model/state/window_state.h"
 #include "app/ui/tab_stops.h"
 #include "app/ui/text_record.h"
 #include "app/views/study_panel.h"

@@ -14,7 +14,7 @@
 #include "app/model/session/rung_code.h"
 #include "app/model/state/window_state.h"
 #include "app/ui/text_record.h"
-#include "app/views/study_panel.h"
+#include "app/views/algorithm_style.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/tensor_bubbles.h"
 #include "sim/programs/programs.h"

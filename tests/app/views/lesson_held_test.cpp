@@ -19,7 +19,7 @@
 #include "app/views/compare/result_maps.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/lesson_menu.h"
-#include "app/views/study_panel.h"
+#include "app/views/measured_case.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
