@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "app/ui/say.h"
-#include "app/views/study_panel.h"
+#include "app/views/outcome_words.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
