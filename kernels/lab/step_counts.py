@@ -22,7 +22,7 @@ import re
 import kernel_profile as profile
 from gradient_counts import count, loops
 from loop_counts import opcode, target, tools
-from warp_waits import EXPONENTIAL, LATENCY, OTHER, PRODUCT, SHARED, functions
+from warp_waits import LATENCY, SHARED, Warp, functions, stall_of
 
 TILE, WARPS = 64, 4  # rows and keys of a tile, warps of a block
 ROUND_TRIPS = ("LDS", "SHFL", "LDC")  # of a row's maximum the model counts two itself
@@ -60,31 +60,6 @@ def ends_of(steps):
             max(n for n, word in enumerate(words) if word == "STS") + 1, len(words)]
 
 
-def issued(steps):
-    """Yields for each instruction its opcode, when it issues, when the next may, and what it waits for, by the opcode that makes it."""
-    time = product = exponential = 0.0
-    ready = [(0.0, "")] * 6
-    for _, text, code in steps:
-        word, issue, waited = opcode(text), time, {}
-        for barrier in range(6):
-            if code >> 52 + barrier & 1 and ready[barrier][0] > issue:
-                waited = {ready[barrier][1]: ready[barrier][0] - time}
-                issue = ready[barrier][0]
-        if word == "HMMA":
-            issue = max(issue, product)
-            product = issue + PRODUCT
-        elif word == "MUFU":
-            issue = max(issue, exponential)
-            exponential = issue + EXPONENTIAL
-        latency = 0 if word == "LDG" else LATENCY.get(word, OTHER)
-        for shift, name, after in ((46, word, latency), (49, "operands", OTHER)):
-            barrier = code >> shift & 7
-            if barrier < 6 and issue + after > ready[barrier][0]:
-                ready[barrier] = (issue + after, name)
-        time = issue + max(1, code >> 41 & 15)
-        yield word, issue, time, waited
-
-
 def arithmetic(part, words, dim):
     """Returns the instructions of a warp in a part that the model counts as arithmetic or as a product, a load or a store."""
     elements, of_rows, groups = TILE * TILE / 32 / WARPS, TILE * dim / 32 / WARPS, TILE / 8 / WARPS
@@ -98,20 +73,20 @@ def arithmetic(part, words, dim):
 
 def parts_of(steps, dim):
     """Yields each part of a step: its name, the counts of its opcodes, its cycles, its stall counts, its waits, and what is overhead."""
-    ends = ends_of(steps)
-    walked, begin, time = list(issued(steps)), 0, 0.0
-    for part, end in zip(PARTS, ends):
-        words = collections.Counter(word for word, _, _, _ in walked[begin:end])
-        waits = collections.Counter()
-        for _, _, _, waited in walked[begin:end]:
-            waits.update(waited)
-        stalls = sum(max(1, code >> 41 & 15) for _, _, code in steps[begin:end])
+    warp, begin = Warp({**LATENCY, "LDG": 0}), 0
+    for part, end in zip(PARTS, ends_of(steps)):
+        start, words, waits = warp.time, collections.Counter(), collections.Counter()
+        for _, text, code in steps[begin:end]:
+            word, waited, what = warp.issue(text, code)
+            words[word] += 1
+            waits[what] += waited
+        stalls = sum(stall_of(code) for _, _, code in steps[begin:end])
         trips = sum(waits[word] for word in ROUND_TRIPS) / SHARED - (2 if part == "statistics" else 0)
         left = round(end - begin - arithmetic(part, words, dim))
         overhead = {"instructions": max(left, 0), "shared_round_trips": max(round(trips), 0), "barriers": words["BAR"],
                     "stall_cycles": round(stalls * max(left, 0) / (end - begin))}
-        yield part, words, walked[end - 1][2] - time, stalls, waits, overhead
-        begin, time = end, walked[end - 1][2]
+        yield part, words, warp.time - start, stalls, waits, overhead
+        begin = end
 
 
 def builds(nvcc, cuobjdump):

@@ -62,31 +62,50 @@ def walk(code, begin, end, inner, times):
         n += 1
 
 
+class Warp:
+    """A warp alone on its scheduler, as it issues one instruction after another."""
+
+    def __init__(self, latency):
+        self.latency = latency  # of each opcode, in cycles; OTHER where it has none
+        self.time = self.product = self.exponential = 0.0  # when it may issue next; when these units are free
+        self.ready = [(0.0, "")] * 6  # when each scoreboard is, and the opcode that it is for
+
+    def issue(self, text, code):
+        """Issues an instruction with this upper half of its code. Returns its opcode, how long it waits for a result, and for whose."""
+        word, at, what = opcode(text), self.time, ""
+        for barrier in range(6):
+            if code >> 52 + barrier & 1 and self.ready[barrier][0] > at:
+                at, what = self.ready[barrier]
+        waited = at - self.time
+        if word == "HMMA":
+            at = max(at, self.product)
+            self.product = at + PRODUCT
+        elif word == "MUFU":
+            at = max(at, self.exponential)
+            self.exponential = at + EXPONENTIAL
+        for shift, name, latency in ((46, word, self.latency.get(word, OTHER)), (49, "operands", OTHER)):
+            barrier = code >> shift & 7
+            if barrier < 6 and at + latency > self.ready[barrier][0]:
+                self.ready[barrier] = (at + latency, name)
+        self.time = at + stall_of(code)
+        return word, waited, what
+
+
+def stall_of(code):
+    """Returns the cycles until the next instruction that the compiler encoded in the upper half of one's code."""
+    return max(1, code >> 41 & 15)
+
+
 def waits(steps):
     """Returns the cycles of a step in the steady state, and those that it waits for results, by the opcode of what it waits for."""
-    time = product = exponential = 0.0
-    ready = [(0.0, "")] * 6
+    warp = Warp(LATENCY)
     for turn in range(3):
-        start, lost = time, collections.Counter()
+        start, lost = warp.time, collections.Counter()
         for _, text, code in steps:
-            word, issue, what = opcode(text), time, ""
-            for barrier in range(6):
-                if code >> 52 + barrier & 1 and ready[barrier][0] > issue:
-                    issue, what = ready[barrier]
-            if issue - time > 4:
-                lost[what] += issue - time
-            if word == "HMMA":
-                issue = max(issue, product)
-                product = issue + PRODUCT
-            elif word == "MUFU":
-                issue = max(issue, exponential)
-                exponential = issue + EXPONENTIAL
-            for shift, name, latency in ((46, word, LATENCY.get(word, OTHER)), (49, "operands", OTHER)):
-                barrier = code >> shift & 7
-                if barrier < 6 and issue + latency > ready[barrier][0]:
-                    ready[barrier] = (issue + latency, name)
-            time = issue + max(1, code >> 41 & 15)
-    return time - start, lost
+            _, waited, what = warp.issue(text, code)
+            if waited > 4:
+                lost[what] += waited
+    return warp.time - start, lost
 
 
 def main():
@@ -115,7 +134,7 @@ def main():
                 cycles, lost = waits(steps)
                 kind = "keys" if products in (80, 160, 320, 128, 256) else "queries"
                 total = sum(lost[word] for word in TRIPS)
-                stalls = sum(max(1, c >> 41 & 15) for _, _, c in steps)
+                stalls = sum(stall_of(c) for _, _, c in steps)
                 parts = ", ".join(f"{word} {lost[word]:.0f}" for word in sorted(lost))
                 print(f"{kernel:30} d {shape[1]:3} {'mask' if shape[2] == '1' else '    '} {kind:7} {cycles:5.0f} cycles, {stalls} by stall counts; waits: {parts}; {total / SHARED:.1f} trips")
 

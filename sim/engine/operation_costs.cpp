@@ -128,25 +128,32 @@ void OperationCosts::set_work(OpClass& c, const Operation& op, const BlockOperat
       needs.has_products && needs.instruction == ProductInstruction::mma_sync && problem_.dtype != DataType::fp32;
   const double taken = in_the_way ? others * issue_cycles / gpu_.sm_sub_partitions : 0;
   if (counts.mma > 0) of(Pipe::tensor) += taken;
+  c.timing.duration = duration_of(op, counts, *std::max_element(work.begin(), work.end()));
+  if (!on_tensor_cores) of(Pipe::tensor) = taken;
+  if (is_disturbed() && !on_tensor_cores) c.beside = beside_products(op, counts);
+  if (models_instruction_latency()) c.timing.issued = static_cast<float>(counts.issued / (needs.threads / lanes));
+}
+
+double OperationCosts::duration_of(const Operation& op, const Instructions& counts, double busiest_pipe) const {
+  const KernelNeeds& needs = needs_of(op);
   // A block with fewer warps than sub-partitions leaves some idle, and a warp cannot issue one instruction every cycle. Overhead
   // instructions delay a warp's next operation even when the pipes are idle, so they are added on top.
-  const double warps = needs.threads / lanes, spread = gpu_.sm_sub_partitions / std::min(gpu_.sm_sub_partitions, warps);
-  const double each = instruction_cycles(needs), beside = overhead_cycles(op, needs);
+  const double warps = static_cast<double>(needs.threads) / warp_lanes;
+  const double spread = gpu_.sm_sub_partitions / std::min(gpu_.sm_sub_partitions, warps);
+  const double each = instruction_cycles(needs), overhead = overhead_cycles(op, needs);
   const double in_calls = models_instruction_latency() ? counts.in_calls / warps : 0;
   const double own = std::max(counts.issued / warps * each - op.instructions * each, in_calls);
-  c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
-  if (!on_tensor_cores) of(Pipe::tensor) = taken;
-  if (is_disturbed() && !on_tensor_cores) {
-    // An fp32 instruction takes a place in the register file from the products. Between exponentials it mostly finds a free one: a
-    // compiler also puts the additions of the row sum there.
-    const bool spread_out = op.kind == OpKind::exp || op.kind == OpKind::row_sum;
-    const double fp32_takes = spread_out ? gpu_.sm_wgmma_mixed_cycles : gpu_.sm_wgmma_fp32_cycles;
-    c.beside.waits = static_cast<float>(
-        (counts.alu * gpu_.sm_beside_wgmma_alu_cycles + counts.exp * gpu_.sm_beside_wgmma_exp_cycles) / gpu_.sm_sub_partitions);
-    c.beside.takes =
-        static_cast<float>((counts.alu * gpu_.sm_wgmma_alu_cycles + counts.fp32 * fp32_takes) / gpu_.sm_sub_partitions);
-  }
-  if (models_instruction_latency()) c.timing.issued = static_cast<float>(counts.issued / warps);
+  return std::max(busiest_pipe * spread - overhead, own) + overhead;
+}
+
+BesideProducts OperationCosts::beside_products(const Operation& op, const Instructions& counts) const {
+  // An fp32 instruction takes a place in the register file from the products. Between exponentials it mostly finds a free one: a
+  // compiler also puts the additions of the row sum there.
+  const bool spread_out = op.kind == OpKind::exp || op.kind == OpKind::row_sum;
+  const double fp32_takes = spread_out ? gpu_.sm_wgmma_mixed_cycles : gpu_.sm_wgmma_fp32_cycles;
+  const double waits = counts.alu * gpu_.sm_beside_wgmma_alu_cycles + counts.exp * gpu_.sm_beside_wgmma_exp_cycles;
+  const double takes = counts.alu * gpu_.sm_wgmma_alu_cycles + counts.fp32 * fp32_takes;
+  return {static_cast<float>(waits / gpu_.sm_sub_partitions), static_cast<float>(takes / gpu_.sm_sub_partitions)};
 }
 
 double OperationCosts::cycles_alone(const KernelNeeds& needs) const {
@@ -301,9 +308,10 @@ OpClass OperationCosts::class_of(const Operation& op, const BlockOperations& blo
   c.bank_cycles = static_cast<double>(bytes_through_shared(op, executed, block)) * cycles_per_smem_byte_;
   c.timing.smem_cycles = c.bank_cycles;
   c.timing.duration = std::max(c.timing.duration, c.bank_cycles);
+  // The overhead instructions may take another time than the others.
   const KernelNeeds& needs = needs_of(op);
-  const double each = instruction_cycles(needs), known = overhead_cycles(op, needs) - op.instructions * each;  // of stalls
-  c.timing.slack = static_cast<float>(c.timing.duration - c.timing.issued * each - known);
+  const double each = instruction_cycles(needs), differs = overhead_cycles(op, needs) - op.instructions * each;
+  c.timing.slack = static_cast<float>(c.timing.duration - c.timing.issued * each - differs);
   c.timing.duration += latency_of(c, executed, block);
   c.timing.shown = c.timing.awaited == Pipe::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.awaited)];
   c.busy_cycles = c.timing.shown;

@@ -16,6 +16,8 @@
 
 namespace tilescope {
 
+struct Instructions;
+
 /// The pipes of an SM that its blocks share. fp32 stands for all other arithmetic and for the issue slots.
 enum class Pipe : std::uint8_t { tensor, exp, fp32, none };
 inline constexpr int pipe_count = 3;
@@ -158,7 +160,12 @@ class OperationCosts {
   const KernelNeeds& needs() const { return needs_; }
 
  private:
+  /// Sets the work of each pipe, the duration without latencies, and what products beside it cost.
   void set_work(OpClass& c, const Operation& op, const BlockOperations& block) const;
+  /// Returns the cycles of an operation from its first instruction to its last, if its busiest pipe works for so many.
+  double duration_of(const Operation& op, const Instructions& counts, double busiest_pipe) const;
+  /// Returns what an operation without products and the wgmma products of other groups cost one another.
+  BesideProducts beside_products(const Operation& op, const Instructions& counts) const;
   /// Returns the mean cycles from an instruction of a warp to its next, where a warp alone on its scheduler takes `alone`.
   double instruction_cycles(const KernelNeeds& needs, double alone) const;
   double instruction_cycles(const KernelNeeds& needs) const { return instruction_cycles(needs, cycles_alone(needs)); }

@@ -20,7 +20,6 @@ class ReferencePlane {
 
  private:
   ReferenceRow row(std::int64_t query, std::int64_t keys, const std::vector<bool>* seen) const;
-  void take_keys_and_values();
 
   AttentionProblem problem_;
   InputSource inputs_;

@@ -254,6 +254,37 @@ TEST_CASE("overhead: the launches of standard_backward and flash1 have that of t
   CHECK(found > 100);
 }
 
+TEST_CASE("overhead: kernels/lab/step_counts.py takes off what the model counts for a step of flash1, part by part") {
+  for (const std::int64_t head_dim : {64, 128}) {
+    CAPTURE(head_dim);
+    AttentionProblem p = problem_with(64, 64);
+    p.head_dim = head_dim;
+    const auto program = program_of("flash1", p, {64, 64}, h200_gpu());
+    const KernelNeeds& needs = program->launches().front().needs;
+    BlockOperations block;
+    program->emit_block(0, 0, block);
+    double statistics = 0, rescale = 0, store = 0;
+    bool after_scores = false, after_product = false;
+    for (Operation op : block.operations) {
+      op.instructions = 0;
+      const double issued = instructions_of(op, block, needs, p.dtype).issued / (needs.threads / 32.0);
+      if (op.kind == OpKind::matmul) {
+        after_product = after_scores;
+        after_scores = true;
+      } else if (after_product) {
+        (op.kind == OpKind::store ? store : rescale) += issued;
+      } else if (after_scores) {
+        statistics += issued;
+      }
+    }
+    // arithmetic() there, without the products: 32 elements and two groups of rows a lane, head_dim / 2 elements of O.
+    const double of_rows = static_cast<double>(head_dim) / 2;
+    CHECK(statistics == doctest::Approx(4.5 * 32 + 20 * 2).epsilon(0.01));
+    CHECK(rescale == doctest::Approx(4 * of_rows));
+    CHECK(store == doctest::Approx(3 * (2 * of_rows / 16 + 0.25)));
+  }
+}
+
 TEST_CASE("overhead: a block of a row launch asks for its rows step after step, with shuffles in each") {
   int found = 0;
   for (const std::int64_t head_dim : {64, 128}) {
