@@ -120,7 +120,7 @@ float draw_result_maps(const View& view, std::span<const ComparedResult> results
   const std::string head = say(tr("Results of two runs on the same inputs: {} and {}"), runs.front(), runs.back());
   draw_wrapped(list, theme.heading, given.min, theme.text, head, given.width());
   float y = given.min.y + wrapped_height(theme.heading, head, given.width()) + std::round(4 * theme.scale);
-  const std::string key = tr("A cell is an element. Strong: other bits in the second run. Pale: the same bits.");
+  const std::string key = tr("A cell is an element. Those that stand out have other bits in the second run.");
   draw_wrapped(list, theme.ui, {given.min.x, y}, theme.text_dim, key, given.width());
   y += wrapped_height(theme.ui, key, given.width()) + std::round(10 * theme.scale);
 

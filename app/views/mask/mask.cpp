@@ -40,7 +40,6 @@ struct MaskPanelState {
   std::int64_t plane = 0;
   MaskColors colors = MaskColors::state;
   bool shows_cuda = false;               // in place of the picture
-  std::optional<std::size_t> chosen_on;  // the lesson's page on which the colours were chosen by hand
   MaskCuda cuda;
   bool zoomed = false;  // else the whole plane, whatever the canvas
   MaskWindow window;
@@ -77,12 +76,9 @@ std::string share_text(std::int64_t part, std::int64_t all) {
   return all == 0 ? std::string("–") : format_percent(static_cast<double>(part) / static_cast<double>(all));
 }
 
-/// Where the mask differs from another is shown where somebody chose that, and after the question of a lesson's page.
+/// What was chosen; without another mask there is no difference to show.
 MaskColors colors_now(const View& view, const MaskPanelState& state) {
-  if (view.mask.difference == nullptr) return state.colors == MaskColors::difference ? MaskColors::state : state.colors;
-  const LessonView& lesson = view.lesson;
-  const bool answered = lesson.lesson != nullptr && lesson.answer != nullptr && state.chosen_on != lesson.page;
-  return answered && state.colors == MaskColors::state ? MaskColors::difference : state.colors;
+  return view.mask.difference == nullptr && state.colors == MaskColors::difference ? MaskColors::state : state.colors;
 }
 
 /// "The two masks differ in 120 of 4 096 elements: …".
@@ -666,7 +662,6 @@ void draw_choices(const View& view, MaskPanelState& state) {
   if (const auto clicked = segmented(theme, "colors", labels, shown, true)) {
     state.shows_cuda = *clicked == cuda;
     if (!state.shows_cuda) state.colors = static_cast<MaskColors>(*clicked);
-    state.chosen_on = view.lesson.lesson != nullptr ? std::optional(view.lesson.page) : std::nullopt;
   }
   if (state.shows_cuda) return;
   const MaskPlanes by = p.mask->planes();

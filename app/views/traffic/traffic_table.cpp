@@ -103,7 +103,7 @@ std::string spared_text(LinkChoice choice, const TrafficRow& row) {
   // For what SMs add to memory, as dQ_acc, the L2 itself reads and writes HBM.
   if (row.of_sms <= row.whole || row.of_sms < row.whole + row.dirty) return {};
   if (choice == LinkChoice::hbm_read)
-    return say(tr("SMs read {}. The L2 still held {} of it."), bytes(row.of_sms), bytes(row.of_sms - row.whole));
+    return say(tr("SMs read {}. They found {} of it in the L2."), bytes(row.of_sms), bytes(row.of_sms - row.whole));
   std::string text = say(tr("SMs wrote {}."), bytes(row.of_sms));
   if (row.dirty > 0) text += " " + say(tr("The L2 writes {} of it after the run."), bytes(row.dirty));
   if (const std::int64_t again = row.of_sms - row.whole - row.dirty; again > 0)
