@@ -63,6 +63,10 @@ RunBound bound_of(const Outcome& run, const NextLimit* limit) {
   return {run.bound, run.sms, run.utilisation[static_cast<std::size_t>(run.bound)], limit};
 }
 
+bool same_bottleneck(const RunBound& a, const RunBound& b) {
+  return a.idle_decides() == b.idle_decides() && (a.idle_decides() || a.bound == b.bound);
+}
+
 std::string idle_bound_text(const SmUse& sms) {
   if (sms.never_used()) return say(tr("SMs without a block ({} of {})"), sms.all - sms.with_blocks, sms.all);
   return say(tr("SMs without a block ({} of the SM time)"), format_percent(sms.idle));

@@ -28,6 +28,8 @@ struct RunBound {
 };
 RunBound bound_of(const Simulation& run, const NextLimit* limit = nullptr);
 RunBound bound_of(const Outcome& run, const NextLimit* limit = nullptr);
+/// Whether two runs have the same bottleneck. Where SMs without a block decide both, their busiest resources may differ.
+bool same_bottleneck(const RunBound& a, const RunBound& b);
 
 /// Names SMs without a block as what bounds a run: "SMs without a block (73.2 % of the SM time)".
 std::string idle_bound_text(const SmUse& sms);

@@ -34,7 +34,8 @@ struct Line {
   const WhatIf* what = nullptr;
   bool base = false, current = false;
   bool changes_gpu = false;
-  bool simulated = true;  // else a bound, which has no reason
+  bool simulated = true;             // else a bound, which has no reason
+  const NextLimit* limit = nullptr;  // of this run; null where it is not simulated
 };
 
 /// How a column writes its figures.
@@ -46,6 +47,7 @@ struct ColumnWords {
 /// What all rows have in common.
 struct TableWords {
   const Outcome* base = nullptr;  // null while it is simulated
+  const NextLimit* base_limit = nullptr;
   double noise = 0;
   ColumnWords time, hbm, l2;
 };
@@ -123,8 +125,8 @@ std::string finding(const WhatIfTable& table, const NextLimit* limit, const std:
 }
 
 /// Units of the unchanged run; factors where the difference of some row is too large for a percentage.
-TableWords words_of(const std::vector<Line>& lines, const Outcome* base, double noise) {
-  TableWords words{base, noise, {}, {}, {}};
+TableWords words_of(const std::vector<Line>& lines, const Outcome* base, const NextLimit* base_limit, double noise) {
+  TableWords words{.base = base, .base_limit = base_limit, .noise = noise, .time = {}, .hbm = {}, .l2 = {}};
   const auto column = [&](auto figure, ColumnUnit (*unit)(double)) {
     std::vector<double> ratios;
     double first = 0;
@@ -241,11 +243,19 @@ void draw_figures(const Theme& theme, const Line& line, const TableWords& words,
   if (c.has_l2) draw_figure(theme, cell(c.l2, c.bound), words.l2, {now.sm_link(), before.sm_link(), 0, alone});
 }
 
+/// What bounds the run of a line that is done.
+RunBound bound_of_line(const Line& line, const TableWords& words) {
+  if (line.base || line.limit != nullptr || words.base == nullptr) return bound_of(*line.outcome, line.limit);
+  return changed_bound(*line.outcome, *words.base, words.base_limit);
+}
+
 /// Why a row has the time that it has.
 std::vector<std::string> reasons_of(const Line& line, const TableWords& words) {
   if (!line.simulated) return {tr("a bound, not simulated")};
-  if (line.base || words.base == nullptr) return bound_reasons(*line.outcome);
-  return row_reasons(line.what != nullptr ? line.what->id : std::string_view(), *words.base, *line.outcome, words.noise);
+  const RunBound bound = bound_of_line(line, words);
+  if (line.base || words.base == nullptr) return bound_reasons(bound);
+  return row_reasons(line.what != nullptr ? line.what->id : std::string_view(),
+                     {*words.base, *line.outcome, bound_of(*words.base, words.base_limit), bound}, words.noise);
 }
 
 std::string tip_of(const Line& line, const TableWords& words) {
@@ -291,7 +301,8 @@ bool draw_line(const View& view, const Line& line, const TableWords& words, cons
   }
   draw_figures(theme, line, words, c, top, height);
   const Rect why = {{c.bound + 8 * theme.scale, top}, rest.max};
-  const bool other_bound = words.base != nullptr && !line.base && line.outcome->bound != words.base->bound;
+  const bool other_bound =
+      words.base != nullptr && !line.base && !same_bottleneck(bound_of_line(line, words), bound_of(*words.base, words.base_limit));
   const std::vector<std::string> reasons = reasons_of(line, words);
   const auto fits = [&](const std::string& reason) { return text_width(theme.ui_small, reason) <= why.width(); };
   const auto fitting = std::ranges::find_if(reasons, fits);
@@ -395,7 +406,9 @@ void draw_slider(const View& view, Commands& commands) {
 struct WhatIfShown {
   bool changed = false;               // settings on screen differ from the real machine
   const Simulation* shown = nullptr;  // what is on screen, at the clock of the table; null while it is simulated
-  const NextLimit* limit = nullptr;   // of the unchanged run
+  const NextLimit* limit = nullptr;   // of what is on screen; null while it is simulated
+
+  const NextLimit* unchanged_limit() const { return changed ? nullptr : limit; }
 };
 
 /// The sentences below the headline.
@@ -424,7 +437,8 @@ std::vector<Line> lines_of(const View& view, const WhatIfShown& panel, std::list
   lines.push_back({say(tr("{}, unchanged"), table.real.gpu.id),
                    table.base && !table.base->done() ? say(table.base->refusal) : std::string(),
                    table.base ? &*table.base : nullptr, nullptr, true, !panel.changed, !unchanged(table.real.gpu)});
-  if (const NextLimit* const limit = panel.limit; limit != nullptr && base != nullptr) {
+  lines.back().limit = panel.unchanged_limit();
+  if (const NextLimit* const limit = panel.unchanged_limit(); limit != nullptr && base != nullptr) {
     const bool decides = is_bottleneck(*base, *limit);
     lines.push_back({limit_title(*base, *limit),
                      decides ? tr("The bottleneck takes no time at all. The next limit decides.") : std::string(), &limit->outcome,
@@ -449,6 +463,7 @@ std::vector<Line> lines_of(const View& view, const WhatIfShown& panel, std::list
                      false,
                      true,
                      panel.shown != nullptr && !unchanged(panel.shown->request.gpu)});
+    lines.back().limit = panel.limit;
   }
   if (const BesideRun* const beside = beside_run(view); beside != nullptr && beside->kernel != nullptr)
     lines.push_back({say(tr("{}: {} on {}"), beside_label(*beside), algorithm_title(beside->kernel->algorithm),
@@ -459,6 +474,7 @@ std::vector<Line> lines_of(const View& view, const WhatIfShown& panel, std::list
     for (const std::string& assignment : row.what.assignments) add_line(tip, assignment);
     lines.push_back({translated(row.what.title), tip, row.outcome ? &*row.outcome : nullptr, &row.what, false,
                      is_current(view, row.what), !row.what.assignments.empty()});
+    if (panel.changed && lines.back().current) lines.back().limit = panel.limit;
   }
   return lines;
 }
@@ -495,26 +511,25 @@ void draw_table(const View& view, Commands& commands, const std::vector<Line>& l
 void draw_what_if_panel(const View& view, Commands& commands) {
   if (view.studies->what_if == nullptr) return study_empty(view, tr("Nothing simulated yet."));
   const WhatIfTable& table = *view.studies->what_if;
-  const NextLimit* const limit_now =
-      view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
   WhatIfShown panel;
   panel.changed = view.requested != nullptr && !(same_numbers(view.lane().simulation->request.gpu, view.requested->gpu_base) &&
                                                  view.lane().simulation->request.block_order == BlockOrder::launch);
   panel.shown = view.studies->at_what_if_clock.get();
-  panel.limit = panel.changed ? nullptr : limit_now;
+  panel.limit = view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
   const double noise = std::max(table.noise(), least_difference);
   const bool compares = panel.changed && table.base && table.base->done() && panel.shown != nullptr;
   const std::string error = error_mark(*view.studies->errors);
   study_head(view,
-             compares ? changed_finding(table, *panel.shown, limit_now, error)
-                      : finding(table, panel.limit, panel.changed ? std::string() : error),
+             compares ? changed_finding(table, *panel.shown, panel.limit, error)
+                      : finding(table, panel.unchanged_limit(), panel.changed ? std::string() : error),
              detail_of(view, panel, noise));
   draw_beside_line(view);
   draw_slider(view, commands);
   study_progress(view, commands, table.done(), table.total());
   std::list<Outcome> made;
   const std::vector<Line> lines = lines_of(view, panel, made);
-  draw_table(view, commands, lines, words_of(lines, table.base && table.base->done() ? &*table.base : nullptr, noise));
+  draw_table(view, commands, lines,
+             words_of(lines, table.base && table.base->done() ? &*table.base : nullptr, panel.unchanged_limit(), noise));
 }
 
 }  // namespace tilescope

@@ -341,6 +341,44 @@ TEST_CASE("mask: a bottleneck that hardly saves time when lifted is only the bus
   CHECK(mask_reason(run, run, &limit).starts_with("Bottleneck: L2 bandwidth"));
 }
 
+TEST_CASE("bottleneck: SMs without a block are one bottleneck, whatever the busiest resource is") {
+  const SmUse idle = {.all = 132, .with_blocks = 132, .idle = 0.4};
+  const RunBound tensor = {.bound = Bound::tensor}, smem = {.bound = Bound::smem};
+  const RunBound idle_tensor = {.bound = Bound::tensor, .sms = idle, .busy = 0.3};
+  const RunBound idle_smem = {.bound = Bound::smem, .sms = idle, .busy = 0.3};
+  CHECK(same_bottleneck(tensor, tensor));
+  CHECK_FALSE(same_bottleneck(tensor, smem));
+  CHECK_FALSE(same_bottleneck(tensor, idle_tensor));
+  CHECK(same_bottleneck(idle_tensor, idle_smem));
+}
+
+TEST_CASE("what if: the row of the unchanged run names the bottleneck that the headline names") {
+  Opened opened(h200_start({.heads = 16, .kv_heads = 16, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64}));
+  View view;
+  static_cast<SessionView&>(view) = opened.after(SetCenter{CenterView::what_if});
+  auto table = std::make_shared<WhatIfTable>(*view.studies->what_if);
+  Outcome& base = table->base.value();
+  base.bound = Bound::tensor;
+  base.utilisation[static_cast<std::size_t>(Bound::tensor)] = 0.95;
+  base.sms = {.all = 132, .with_blocks = 132, .idle = 0.4};
+  std::erase_if(table->rows, [](const WhatIfRow& row) { return row.what.id != "l2_unlimited"; });
+  REQUIRE(table->rows.size() == 1);
+  table->rows.front().outcome = base;  // a change without effect
+  auto limit = std::make_shared<NextLimit>(limit_that_saves(0.3));
+  limit->without = Bound::tensor;
+  limit->outcome.bound = Bound::hbm;
+  auto studies = std::make_shared<StudyView>(*view.studies);
+  studies->what_if = table;
+  studies->limit = limit;
+  view.studies = studies.get();
+  PanelScreen screen({3000, 900});
+  const std::string text = screen.text(view, draw_what_if_panel);
+  CAPTURE(text);
+  CHECK(text.find("Bottleneck: SMs without a block (40 % of the SM time)") != std::string::npos);
+  CHECK(text.find("tensor cores (95 % busy)") == std::string::npos);
+  CHECK(text.find("still SMs without a block (40 % of the SM time)") != std::string::npos);
+}
+
 TEST_CASE("what if: a row says why its change helps as much as it does") {
   Outcome base;
   base.time_ns = 1000;
@@ -348,8 +386,10 @@ TEST_CASE("what if: a row says why its change helps as much as it does") {
   base.blocks_per_sm = 2;
   base.utilisation[static_cast<std::size_t>(Bound::tensor)] = 0.95;
   base.utilisation[static_cast<std::size_t>(Bound::hbm)] = 0.084;
-  const auto reason = [&](std::string_view id, const Outcome& now) { return row_reasons(id, base, now, 0.005).front(); };
-  CHECK(bound_reasons(base).front() == "tensor cores (95 % busy)");
+  const auto reason = [&](std::string_view id, const Outcome& now) {
+    return row_reasons(id, {base, now, bound_of(base), changed_bound(now, base, nullptr)}, 0.005).front();
+  };
+  CHECK(bound_reasons(bound_of(base)).front() == "tensor cores (95 % busy)");
   CHECK(reason("hbm_double", base) == "HBM bandwidth was 8 % busy");
   CHECK(reason("shared_double", base) == "still 2 blocks per SM");
   CHECK(reason("l2_unlimited", base) == "still tensor cores (95 % busy)");
