@@ -72,7 +72,7 @@ std::string count_text(std::int64_t count) {
   return format_count(count);
 }
 
-/// "1/3", "12 %": how much of the dense work is left.
+/// "12 %": a part of the blocks, or of the dense work. A dash if there is nothing to be a part of.
 std::string share_text(std::int64_t part, std::int64_t all) {
   return all == 0 ? std::string("–") : format_percent(static_cast<double>(part) / static_cast<double>(all));
 }

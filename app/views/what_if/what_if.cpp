@@ -86,7 +86,7 @@ std::string changed_finding(const WhatIfTable& table, const Simulation& now, con
   return !unchanged(now.request.gpu) && outcome.l2_may_decide() ? text + ". " + unshared_text(outcome) : text;
 }
 
-/// "1.91× faster", and what is left of it if no read shares an L2 lookup: "1.91× to at most 1.28× faster".
+/// "1.91× faster". Where the L2 may decide: "1.91× faster; at best 1.28× faster if no read shares an L2 lookup".
 std::string change_text(double time_ns, double unshared_ns, double before_ns) {
   const std::string speed = speed_text(time_ns, before_ns);
   if (!l2_may_decide(unshared_ns, time_ns)) return speed;
