@@ -254,7 +254,7 @@ std::vector<std::string> reasons_of(const Line& line, const TableWords& words) {
   if (!line.simulated) return {tr("a bound, not simulated")};
   const RunBound bound = bound_of_line(line, words);
   if (line.base || words.base == nullptr) return bound_reasons(bound);
-  return row_reasons(line.what != nullptr ? line.what->id : std::string_view(),
+  return row_reasons(line.what != nullptr ? line.what->part : WhatIfPart(),
                      {*words.base, *line.outcome, bound_of(*words.base, words.base_limit), bound}, words.noise);
 }
 

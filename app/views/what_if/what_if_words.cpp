@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <span>
 
 #include <fmt/format.h>
@@ -21,16 +20,6 @@ ColumnUnit unit_in(double value, std::span<const ColumnUnit> units) {
   for (const ColumnUnit& unit : units)
     if (value >= unit.size) found = unit;
   return found;
-}
-
-/// The resource that a row makes faster or slower; nullopt where it changes something else.
-std::optional<Bound> resource_of(std::string_view id) {
-  if (id == "hbm_half" || id == "hbm_double") return Bound::hbm;
-  if (id == "l2_double") return Bound::l2;
-  if (id == "shared_rate_double") return Bound::smem;
-  if (id == "exp_double") return Bound::exp;
-  if (id == "tensor_double") return Bound::tensor;
-  return std::nullopt;
 }
 
 double busy_of(const Outcome& run, Bound bound) {
@@ -86,14 +75,14 @@ std::vector<std::string> bound_reasons(const RunBound& run) {
   return {say(tr("{} ({} busy)"), name, whole_percent(run.busy)), name};
 }
 
-std::vector<std::string> row_reasons(std::string_view id, const ChangedRun& run, double noise) {
+std::vector<std::string> row_reasons(const WhatIfPart& part, const ChangedRun& run, double noise) {
   const auto& [base, now, base_bound, now_bound] = run;
   const bool same_time = std::abs(now.time_ns - base.time_ns) <= std::max(noise, least_difference) * base.time_ns;
-  if (const std::optional<Bound> resource = resource_of(id); same_time && resource && *resource != base.bound) {
-    const std::string busy = whole_percent(busy_of(base, *resource)), name = bound_name(*resource);
+  if (same_time && part.resource && *part.resource != base.bound) {
+    const std::string busy = whole_percent(busy_of(base, *part.resource)), name = bound_name(*part.resource);
     return {say(tr("{} was {} busy"), name, busy), say(tr("{}: {}"), name, busy)};
   }
-  if (id == "shared_double" && same_time && now.blocks_per_sm == base.blocks_per_sm && now.buffers == base.buffers)
+  if (part.room_on_sm && same_time && now.blocks_per_sm == base.blocks_per_sm && now.buffers == base.buffers)
     return {say(tr("still {} blocks per SM"), now.blocks_per_sm)};
   std::vector<std::string> reasons = bound_reasons(now_bound);
   const bool same = same_bottleneck(base_bound, now_bound);

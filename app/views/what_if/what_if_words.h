@@ -2,11 +2,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "app/views/outcome_words.h"
 #include "sim/analysis/outcome.h"
+#include "sim/analysis/what_if.h"
 
 namespace tilescope {
 
@@ -37,9 +37,9 @@ struct ChangedRun {
   const Outcome& now;
   RunBound base_bound, now_bound;
 };
-/// Returns why the change `id` has the effect that it has, longest text first. A resource that was made faster or slower without
+/// Returns why a change of `part` has the effect that it has, longest text first. A resource that was made faster or slower without
 /// effect was little busy. Otherwise it is what bounds the changed run. `noise`: relative change of time that means nothing.
-std::vector<std::string> row_reasons(std::string_view id, const ChangedRun& run, double noise);
+std::vector<std::string> row_reasons(const WhatIfPart& part, const ChangedRun& run, double noise);
 /// Returns what bounds a run, for the row of the unchanged one: "tensor cores (95 % busy)".
 std::vector<std::string> bound_reasons(const RunBound& run);
 

@@ -386,28 +386,49 @@ TEST_CASE("what if: a row says why its change helps as much as it does") {
   base.blocks_per_sm = 2;
   base.utilisation[static_cast<std::size_t>(Bound::tensor)] = 0.95;
   base.utilisation[static_cast<std::size_t>(Bound::hbm)] = 0.084;
-  const auto reason = [&](std::string_view id, const Outcome& now) {
-    return row_reasons(id, {base, now, bound_of(base), changed_bound(now, base, nullptr)}, 0.005).front();
+  const auto reason = [&](const WhatIfPart& part, const Outcome& now) {
+    return row_reasons(part, {base, now, bound_of(base), changed_bound(now, base, nullptr)}, 0.005).front();
   };
   CHECK(bound_reasons(bound_of(base)).front() == "tensor cores (95 % busy)");
-  CHECK(reason("hbm_double", base) == "HBM bandwidth was 8 % busy");
-  CHECK(reason("shared_double", base) == "still 2 blocks per SM");
-  CHECK(reason("l2_unlimited", base) == "still tensor cores (95 % busy)");
+  CHECK(reason({Bound::hbm}, base) == "HBM bandwidth was 8 % busy");
+  CHECK(reason({.room_on_sm = true}, base) == "still 2 blocks per SM");
+  CHECK(reason({}, base) == "still tensor cores (95 % busy)");
   Outcome now = base;
   now.time_ns = 650;
   now.bound = Bound::smem;
   now.utilisation[static_cast<std::size_t>(Bound::smem)] = 0.62;
-  CHECK(reason("tensor_double", now) == "now shared memory (62 % busy)");
+  CHECK(reason({Bound::tensor}, now) == "now shared memory (62 % busy)");
   now.bound = Bound::latency;
-  CHECK(reason("tensor_double", now) == "now latency");
+  CHECK(reason({Bound::tensor}, now) == "now latency");
   now = base;
   now.time_ns = 700;
   now.sms = {.all = 264, .with_blocks = 264, .idle = 0.4};
   now.utilisation[static_cast<std::size_t>(Bound::tensor)] = 0.3;
-  CHECK(reason("sms_double", now) == "now SMs without a block (40 % of the SM time)");
+  CHECK(reason({}, now) == "now SMs without a block (40 % of the SM time)");
   // Latency was never a resource that doubles; a resource that bounds the run and helps little is not called idle.
   base.bound = Bound::hbm;
-  CHECK(reason("hbm_double", base) == "still HBM bandwidth (8 % busy)");
+  CHECK(reason({Bound::hbm}, base) == "still HBM bandwidth (8 % busy)");
+}
+
+TEST_CASE("what if: a change of a rate names its resource, and more shared memory is room on an SM") {
+  SimulationRequest real;
+  real.gpu = *load_gpu("h200");
+  int rates = 0, rooms = 0;
+  for (const WhatIf& what : what_ifs(real)) {
+    CAPTURE(what.id);
+    const auto changes = [&](std::string_view part_of_key) {
+      return std::ranges::any_of(what.assignments,
+                                 [&](const std::string& text) { return text.find(part_of_key) != std::string::npos; });
+    };
+    const bool is_rate = changes("_per_cycle=") || changes("_per_second=");
+    const bool is_room = changes("sm.shared_bytes=");
+    CHECK(what.part.resource.has_value() == is_rate);
+    CHECK(what.part.room_on_sm == is_room);
+    rates += is_rate ? 1 : 0;
+    rooms += is_room ? 1 : 0;
+  }
+  CHECK(rates >= 6);
+  CHECK(rooms == 1);
 }
 
 TEST_CASE("what if: a column has one unit, and either percentages or factors") {
