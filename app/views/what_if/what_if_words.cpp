@@ -26,10 +26,6 @@ double busy_of(const Outcome& run, Bound bound) {
   return run.utilisation[static_cast<std::size_t>(bound)];
 }
 
-std::string whole_percent(double share) {
-  return format_percent(std::round(share * 100) / 100);
-}
-
 }  // namespace
 
 ColumnUnit time_unit(double ns) {
@@ -77,7 +73,7 @@ std::vector<std::string> bound_reasons(const RunBound& run) {
 
 std::vector<std::string> row_reasons(const WhatIfPart& part, const ChangedRun& run, double noise) {
   const auto& [base, now, base_bound, now_bound] = run;
-  const bool same_time = std::abs(now.time_ns - base.time_ns) <= std::max(noise, least_difference) * base.time_ns;
+  const bool same_time = std::abs(now.time_ns - base.time_ns) <= noise * base.time_ns;
   if (same_time && part.resource && *part.resource != base.bound) {
     const std::string busy = whole_percent(busy_of(base, *part.resource)), name = bound_name(*part.resource);
     return {say(tr("{} was {} busy"), name, busy), say(tr("{}: {}"), name, busy)};
