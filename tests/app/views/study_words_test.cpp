@@ -445,9 +445,9 @@ TEST_CASE("what if: a column has one unit, and either percentages or factors") {
 }
 
 TEST_CASE("what if: perfect balance is a row where SMs run out of blocks early") {
-  const auto text_of = [](bool causal) {
+  const auto text_of = [](int heads, bool causal) {
     AttentionProblem problem = {
-        .heads = 32, .kv_heads = 32, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64, .dtype = DataType::fp16};
+        .heads = heads, .kv_heads = heads, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64, .dtype = DataType::fp16};
     problem.causal = causal;
     Opened opened(h200_start(problem));
     View view;
@@ -458,9 +458,13 @@ TEST_CASE("what if: perfect balance is a row where SMs run out of blocks early")
     const Outcome& base = *view.studies->what_if->base;
     return std::pair(recording.text(), format_time(Nanoseconds(base.balanced_ns)));
   };
-  const auto [text, least] = text_of(true);
+  const auto [text, least] = text_of(32, true);
   CHECK(text.find("Perfect balance (a bound)") != std::string::npos);
   CHECK(text.find(least) != std::string::npos);
+  // Sixteen equal blocks, each on an SM of its own, end together.
+  const std::string balanced_text = text_of(1, false).first;
+  CHECK(balanced_text.find(", unchanged") != std::string::npos);
+  CHECK(balanced_text.find("Perfect balance (a bound)") == std::string::npos);
 }
 
 TEST_CASE("window: a time under load has the mean error of recorded runs beside it, and its tooltip the rest") {
