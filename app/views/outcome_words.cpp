@@ -1,6 +1,8 @@
 // Writes bottlenecks, speeds and later write-backs.
 #include "app/views/outcome_words.h"
 
+#include <cmath>
+
 #include "app/ui/say.h"
 #include "sim/analysis/format.h"
 
@@ -63,6 +65,10 @@ RunBound bound_of(const Outcome& run, const NextLimit* limit) {
   return {run.bound, run.sms, run.utilisation[static_cast<std::size_t>(run.bound)], limit};
 }
 
+bool same_bottleneck(const RunBound& a, const RunBound& b) {
+  return a.idle_decides() == b.idle_decides() && (a.idle_decides() || a.bound == b.bound);
+}
+
 std::string idle_bound_text(const SmUse& sms) {
   if (sms.never_used()) return say(tr("SMs without a block ({} of {})"), sms.all - sms.with_blocks, sms.all);
   return say(tr("SMs without a block ({} of the SM time)"), format_percent(sms.idle));
@@ -74,6 +80,10 @@ std::string idle_text(const RunBound& run) {
   if (!sms.never_used()) return say(tr("; SMs have no block {} of the time"), format_percent(sms.idle));
   if (is_shared(bound)) return say(tr("; {} of {} SMs have no block"), sms.all - sms.with_blocks, sms.all);
   return tr("; the others have no block");
+}
+
+std::string whole_percent(double share) {
+  return format_percent(std::round(share * 100) / 100);
 }
 
 std::string busy_text(Bound bound, std::string_view percent) {

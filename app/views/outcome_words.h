@@ -28,11 +28,15 @@ struct RunBound {
 };
 RunBound bound_of(const Simulation& run, const NextLimit* limit = nullptr);
 RunBound bound_of(const Outcome& run, const NextLimit* limit = nullptr);
+/// Whether two runs have the same bottleneck. Where SMs without a block decide both, their busiest resources may differ.
+bool same_bottleneck(const RunBound& a, const RunBound& b);
 
 /// Names SMs without a block as what bounds a run: "SMs without a block (73.2 % of the SM time)".
 std::string idle_bound_text(const SmUse& sms);
 /// Says how many SMs idle, after bound_text(): "; the others have no block". Empty if few do, or if the sentence before says it.
 std::string idle_text(const RunBound& run);
+/// Returns a share in whole per cents: "78 %".
+std::string whole_percent(double share);
 /// Says how busy a resource is: "78 % busy" of the run where all SMs share it, else "busy 94 % of the SM time with a block".
 std::string busy_text(Bound bound, std::string_view percent);
 /// Says what HBM bytes leave out: "2.30 kB more are written back after the run."; empty where the L2 ends clean.

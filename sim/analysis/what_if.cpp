@@ -23,6 +23,7 @@ struct Row {
   std::string_view id, title, asks;
   std::array<Change, 4> changes;
   int count = 1;
+  WhatIfPart part = {};
 };
 
 constexpr double unlimited = 1024.0 * 1024 * 1024 * 1024;  // the largest L2 that a spec may have, larger than any tensor here
@@ -34,33 +35,49 @@ const std::array rows = {
         "One L2 partition instead of two",
         "What do the copies in both partitions cost?",
         {Change{"l2.partitions", 1, 1}, {}}},
-    Row{"hbm_half", "Half the HBM bandwidth", "Is HBM the bottleneck?", {Change{"hbm.bytes_per_second", 0.5}, {}}},
-    Row{"hbm_double", "Twice the HBM bandwidth", "Would a faster HBM help?", {Change{"hbm.bytes_per_second", 2}, {}}},
+    Row{"hbm_half",
+        "Half the HBM bandwidth",
+        "Is HBM the bottleneck?",
+        {Change{"hbm.bytes_per_second", 0.5}, {}},
+        1,
+        {Bound::hbm, false}},
+    Row{"hbm_double",
+        "Twice the HBM bandwidth",
+        "Would a faster HBM help?",
+        {Change{"hbm.bytes_per_second", 2}, {}},
+        1,
+        {Bound::hbm}},
     Row{"l2_double",
         "Twice the L2 bandwidth",
         "Would a faster path from the L2 help?",
         {Change{"l2.bytes_per_cycle", 2}, Change{"l2.copy_bytes_per_cycle", 2}, Change{"l2.fabric_bytes_per_cycle", 2},
          Change{"sm.l2_bytes_per_cycle", 2}},
-        4},
+        4,
+        {Bound::l2}},
     Row{"shared_double",
         "Twice the shared memory",
         "Would more resident blocks or buffers help?",
         {Change{"sm.shared_bytes", 2}, Change{"sm.shared_bytes_per_block", 2}},
-        2},
+        2,
+        {.room_on_sm = true}},
     Row{"shared_rate_double",
         "Twice the shared-memory bandwidth",
         "Is the bandwidth of shared memory the bottleneck?",
         {Change{"sm.shared_bytes_per_cycle", 2}, Change{"sm.copy_bytes_per_cycle", 2}},
-        2},
+        2,
+        {Bound::smem}},
     Row{"exp_double",
         "Twice the exponential rate",
         "Is the exponential unit the bottleneck?",
-        {Change{"sm.exps_per_cycle", 2}, {}}},
+        {Change{"sm.exps_per_cycle", 2}, {}},
+        1,
+        {Bound::exp}},
     Row{"tensor_double",
         "Twice the tensor-core rate",
         "Are the products the bottleneck?",
         {Change{"sm.tensor_flops_per_cycle", 2}, Change{"sm.mma_flops_per_cycle", 2}, Change{"sm.wgmma_flops_per_cycle", 2}},
-        3},
+        3,
+        {Bound::tensor}},
     Row{"sms_double", "Twice as many SMs", "Is there work for more SMs?", {Change{"sm.count", 2}, {}}},
     Row{"launch_free", "Free launches", "What do the gaps between launches cost?", {Change{"launch.overhead_ns", 1, 0}, {}}},
 };
@@ -69,6 +86,7 @@ const std::array rows = {
 std::optional<WhatIf> apply(const Row& row, const SimulationRequest& real) {
   WhatIf what{row.id, row.title, row.asks, {}, real};
   what.request.tile = chosen_tile(real);  // change one thing only: keep the tile
+  what.part = row.part;
   bool differs = false;
   for (int i = 0; i < row.count; ++i) {
     const Change& change = row.changes[static_cast<std::size_t>(i)];
@@ -221,13 +239,11 @@ std::size_t WhatIfTable::done() const {
 double WhatIfTable::noise() const {
   if (!base || !base->done() || base->time_ns <= 0) return 0;
   // Real hardware never loses time by a faster unit or gains by a slower one. In the model a changed order of events can do so.
-  constexpr std::array faster = {"hbm_double", "l2_double", "exp_double", "tensor_double"};
   double impossible = 0;
   for (const WhatIfRow& row : rows) {
-    if (!row.outcome || !row.outcome->done()) continue;
+    if (!row.outcome || !row.outcome->done() || !row.what.part.resource) continue;
     const double change = row.outcome->time_ns / base->time_ns - 1;
-    if (row.what.id == "hbm_half") impossible = std::max(impossible, -change);
-    if (std::find(faster.begin(), faster.end(), row.what.id) != faster.end()) impossible = std::max(impossible, change);
+    impossible = std::max(impossible, row.what.part.faster ? change : -change);
   }
   return std::max(noise_of(jitters, base->time_ns), impossible);
 }

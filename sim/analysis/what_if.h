@@ -12,6 +12,13 @@
 
 namespace tilescope {
 
+/// What a change of the GPU acts on, so that a table can say why it has no effect.
+struct WhatIfPart {
+  std::optional<Bound> resource = {};  // whose rate changes
+  bool faster = true;                  // that rate; else it is lower
+  bool room_on_sm = false;             // more blocks or buffers may fit an SM
+};
+
 /// One change. Texts are in English; the window translates them.
 struct WhatIf {
   std::string_view id;     // "l2_unlimited"
@@ -20,6 +27,7 @@ struct WhatIf {
   /// Arguments of --set, such as "hbm.bytes_per_second=2.4e12"; empty if the problem or an order changes.
   std::vector<std::string> assignments;
   SimulationRequest request;  // with the change
+  WhatIfPart part = {};
 };
 
 /// Returns the changes that make a difference on this GPU and problem, each with the tile of `real`. `real` has an unmodified GPU.

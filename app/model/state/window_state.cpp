@@ -488,7 +488,8 @@ Result<WindowState> from_link(std::string_view link) {
     link.remove_prefix(std::min(link.size(), pair.size() + 1));
     const std::size_t equals = pair.find('=');
     if (equals == std::string_view::npos || equals == 0)
-      return refuse("'{}' in the link is no key=value: write for example seq=1024, and %26 for an & inside a value", printable(pair));
+      return refuse("'{}' in the link is no key=value: write for example seq=1024, and %26 for an & inside a value",
+                    printable(pair));
     const std::string_view key = pair.substr(0, equals);
     const auto value = decoded(pair.substr(equals + 1));
     if (!value) return bad_value(key, pair.substr(equals + 1), phrase("percent-encoded, with two digits after each %"));

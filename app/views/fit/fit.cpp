@@ -95,7 +95,8 @@ std::string finding(const FitMaps& maps) {
   }
   const double change = best->outcome->time_ns / usual->outcome->time_ns - 1;
   if (-change < least_difference)
-    return own + say(tr(". No tile of powers of two that fits without spilling is faster by {} or more"), format_percent(least_difference));
+    return own + say(tr(". No tile of powers of two that fits without spilling is faster by {} or more"),
+                     format_percent(least_difference));
   const std::string name =
       best_map == &real ? tile_text(best->tile) : fmt::format("{} ({})", tile_text(best->tile), map_name(*best_map));
   return own +

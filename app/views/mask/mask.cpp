@@ -36,10 +36,22 @@
 namespace tilescope {
 namespace {
 
+/// All that the quads and the legend were made of.
+struct MaskDrawn {
+  std::shared_ptr<const MaskPicture> picture;
+  std::shared_ptr<const MaskElements> elements;
+  std::shared_ptr<const MaskDifference> difference;
+  MaskWindow window;
+  std::array<float, 4> canvas = {};  // left, top, right, bottom
+  MaskColors colors = MaskColors::state;
+  ThemeKind theme = ThemeKind::dark;
+  std::string language;  // its own name for itself
+  bool operator==(const MaskDrawn&) const = default;
+};
+
 struct MaskPanelState {
   std::int64_t plane = 0;
-  MaskColors colors = MaskColors::state;
-  bool shows_cuda = false;               // in place of the picture
+  MaskShows shows = MaskShows::state;
   MaskCuda cuda;
   bool zoomed = false;  // else the whole plane, whatever the canvas
   MaskWindow window;
@@ -48,15 +60,7 @@ struct MaskPanelState {
   MaskMapChoice seen;             // of the state, in the frame before
   MaskMapChoice told;             // that was made of it, or that it was told
   std::optional<double> to_zoom;  // of a state that was opened, until the canvas is known
-  // What the quads were made of.
-  std::shared_ptr<const MaskPicture> drawn;
-  std::shared_ptr<const MaskElements> drawn_elements;
-  std::shared_ptr<const MaskDifference> drawn_difference;
-  MaskWindow drawn_window;
-  ImVec2 drawn_min, drawn_max;
-  MaskColors drawn_colors = MaskColors::state;
-  ThemeKind drawn_theme = ThemeKind::dark;
-  std::string drawn_language;  // its own name for itself
+  MaskDrawn drawn;
   std::shared_ptr<const QuadBatch> quads;
   std::vector<MaskLegendEntry> legend;  // of the same
   // Busy share of each SM.
@@ -67,18 +71,28 @@ struct MaskPanelState {
   std::int64_t cursor_row = 0, cursor_col = 0;  // the block that the arrows are on
 };
 
-std::string count_text(std::int64_t count) {
-  return format_count(count);
-}
-
-/// "1/3", "12 %": how much of the dense work is left.
+/// "12 %": a part of the blocks, or of the dense work. A dash if there is nothing to be a part of.
 std::string share_text(std::int64_t part, std::int64_t all) {
   return all == 0 ? std::string("–") : format_percent(static_cast<double>(part) / static_cast<double>(all));
 }
 
 /// What was chosen; without another mask there is no difference to show.
-MaskColors colors_now(const View& view, const MaskPanelState& state) {
-  return view.mask.difference == nullptr && state.colors == MaskColors::difference ? MaskColors::state : state.colors;
+MaskShows shows_now(const View& view, const MaskPanelState& state) {
+  return view.mask.difference == nullptr && state.shows == MaskShows::difference ? MaskShows::state : state.shows;
+}
+
+/// The colours of the picture. The CUDA takes its place, so that its colours do not matter.
+MaskColors colors_of(MaskShows shows) {
+  switch (shows) {
+    case MaskShows::decided:
+      return MaskColors::decided;
+    case MaskShows::difference:
+      return MaskColors::difference;
+    case MaskShows::state:
+    case MaskShows::cuda:
+      break;
+  }
+  return MaskColors::state;
 }
 
 /// "The two masks differ in 120 of 4 096 elements: …".
@@ -87,7 +101,7 @@ std::string difference_finding(const MaskDifference& difference) {
   const std::int64_t all = p.seq_q * p.seq_kv, differing = difference.only_here + difference.only_there;
   if (differing == 0) return tr("Both masks leave the same elements visible");
   return say(tr("The masks differ in {} of {} elements: {} are visible only here, {} only in the other mask"),
-             count_text(differing), count_text(all), count_text(difference.only_here), count_text(difference.only_there));
+             format_count(differing), format_count(all), format_count(difference.only_here), format_count(difference.only_there));
 }
 
 /// Whose mask the other one is, and what it says.
@@ -185,7 +199,7 @@ std::string detail(const View& view) {
   if (mask.totals == nullptr || mask.totals->of != mask.picture) return text;
   text += say(tiles ? tr(". Tiles of {}: {} decided by analysis, {} by looking at elements")
                     : tr(". Mask blocks of {}: {} decided by analysis, {} by looking at elements"),
-              counted_over(p), count_text(mask.totals->by_analysis), count_text(mask.totals->by_evaluation));
+              counted_over(p), format_count(mask.totals->by_analysis), format_count(mask.totals->by_evaluation));
   if (const std::optional<HbmReads> reads = hbm_reads(view); reads && picture.masked)
     text += say(tr(". HBM reads of K and V: {}, without the mask at least {}"), format_bytes(Bytes(reads->bytes)),
                 format_bytes(Bytes(reads->dense_at_least)));
@@ -279,10 +293,11 @@ std::vector<FigureRow> figure_rows(const View& view) {
   const std::int64_t saved = totals.dense_kv_bytes - totals.kv_bytes;
   const std::optional<HbmReads> reads = hbm_reads(view);
   std::vector<FigureRow> rows = {
-      {tiles ? tr("Empty tiles") : tr("Empty mask blocks"), with_share(count_text(totals.empty), totals.empty, blocks), 5},
-      {tiles ? tr("Partial tiles") : tr("Partial mask blocks"), with_share(count_text(totals.partial), totals.partial, blocks), 5},
-      {tiles ? tr("Full tiles") : tr("Full mask blocks"), with_share(count_text(totals.full), totals.full, blocks), 5},
-      {tr("Visible elements"), with_share(count_text(totals.visible), totals.visible, totals.elements), 1},
+      {tiles ? tr("Empty tiles") : tr("Empty mask blocks"), with_share(format_count(totals.empty), totals.empty, blocks), 5},
+      {tiles ? tr("Partial tiles") : tr("Partial mask blocks"), with_share(format_count(totals.partial), totals.partial, blocks),
+       5},
+      {tiles ? tr("Full tiles") : tr("Full mask blocks"), with_share(format_count(totals.full), totals.full, blocks), 5},
+      {tr("Visible elements"), with_share(format_count(totals.visible), totals.visible, totals.elements), 1},
       {tr("Products saved"), share_text(totals.dense_products - totals.products, totals.dense_products), 2},
       {tr("K and V saved, L2→SM"), with_share(format_bytes(Bytes(saved)), saved, totals.dense_kv_bytes), 3,
        say(tr("SMs read {} of K and V from the L2; without the mask {}. HBM reads are the next row."),
@@ -449,7 +464,7 @@ void show_pointed(const View& view, Commands& commands, const Pointed& at, MaskP
     add_line(body, state_name(box->visibility));
     add_line(body, box->by_analysis ? say(tiles ? tr("Decided by analysis, together with {} tiles, after {} cuts")
                                                 : tr("Decided by analysis, together with {} mask blocks, after {} cuts"),
-                                          count_text(box->tiles()), depth_of(picture, *box))
+                                          format_count(box->tiles()), depth_of(picture, *box))
                                     : std::string(tr("Decided by looking at elements")));
   }
   const MaskElements* elements = view.mask.elements.get();
@@ -544,23 +559,13 @@ void look_at_elements(Commands& commands, const AttentionProblem& p, const Rect&
 void refresh_quads(const View& view, MaskPanelState& state, const Rect& canvas) {
   const Theme& theme = *view.theme;
   const MaskView& mask = view.mask;
-  const MaskColors colors = colors_now(view, state);
+  const MaskColors colors = colors_of(shows_now(view, state));
   const auto elements = mask.elements != nullptr && mask.elements->of == mask.picture ? mask.elements : nullptr;
   const auto difference = colors == MaskColors::difference ? mask.difference : nullptr;
-  const bool same = state.drawn == mask.picture && state.drawn_elements == elements && state.drawn_difference == difference &&
-                    state.drawn_window == state.window && state.drawn_colors == colors && state.drawn_theme == theme.kind &&
-                    state.drawn_min.x == canvas.min.x && state.drawn_min.y == canvas.min.y && state.drawn_max.x == canvas.max.x &&
-                    state.drawn_max.y == canvas.max.y && state.drawn_language == tr("EN");
-  if (same) return;
-  state.drawn = mask.picture;
-  state.drawn_elements = elements;
-  state.drawn_difference = difference;
-  state.drawn_window = state.window;
-  state.drawn_colors = colors;
-  state.drawn_theme = theme.kind;
-  state.drawn_min = canvas.min;
-  state.drawn_max = canvas.max;
-  state.drawn_language = tr("EN");
+  const MaskDrawn now = {
+      mask.picture, elements,   difference, state.window, {canvas.min.x, canvas.min.y, canvas.max.x, canvas.max.y},
+      colors,       theme.kind, tr("EN")};
+  if (now == std::exchange(state.drawn, now)) return;
   if (difference != nullptr) {
     state.legend = mask_legend(*difference, theme);
     state.quads = make_difference_quads(*difference, elements.get(), theme, state.window, canvas);
@@ -655,15 +660,18 @@ void draw_choices(const View& view, MaskPanelState& state) {
   const MaskPicture& picture = *view.mask.picture;
   const AttentionProblem& p = picture.problem;
   std::vector<const char*> labels = {tr("State"), tr("Decided by")};
-  if (view.mask.difference != nullptr) labels.push_back(tr("Difference"));
-  const int cuda = static_cast<int>(labels.size());
-  labels.push_back(tr("CUDA"));
-  const int shown = state.shows_cuda ? cuda : static_cast<int>(colors_now(view, state));
-  if (const auto clicked = segmented(theme, "colors", labels, shown, true)) {
-    state.shows_cuda = *clicked == cuda;
-    if (!state.shows_cuda) state.colors = static_cast<MaskColors>(*clicked);
+  std::vector<MaskShows> choices = {MaskShows::state, MaskShows::decided};
+  if (view.mask.difference != nullptr) {
+    labels.push_back(tr("Difference"));
+    choices.push_back(MaskShows::difference);
   }
-  if (state.shows_cuda) return;
+  labels.push_back(tr("CUDA"));
+  choices.push_back(MaskShows::cuda);
+  const auto shown = static_cast<int>(std::ranges::find(choices, shows_now(view, state)) - choices.begin());
+  if (const auto clicked = segmented(theme, "colors", labels, shown, true)) {
+    state.shows = choices[static_cast<std::size_t>(*clicked)];
+  }
+  if (state.shows == MaskShows::cuda) return;
   const MaskPlanes by = p.mask->planes();
   std::int64_t b = state.plane / p.heads, h = state.plane % p.heads;
   const auto chooser = [&](const char* label, const char* id, std::int64_t& value, std::int64_t count) {
@@ -773,26 +781,26 @@ void draw_presented(const View& view, Commands& commands, MaskPanelState& state,
   const float axis = large.ui->FontSize + 2 * large.scale, margin = axis_margin(large), space = ImGui::GetStyle().ItemSpacing.y;
   const std::string reason = time_reason(view);
   const float bars = std::round(std::clamp(0.16F * room.y, 48 * large.scale, 120 * large.scale));
-  const bool held = holds_figures(view);
-  const float loads = held || state.shows_cuda ? 0 : bars + 3.6F * large.ui->FontSize + 3 * space;
+  const bool held = holds_figures(view), shows_cuda = state.shows == MaskShows::cuda;
+  const float loads = held || shows_cuda ? 0 : bars + 3.6F * large.ui->FontSize + 3 * space;
   const float bottom = top.y + room.y - loads;
   // The column is as wide as its figures, as far as the map keeps a half.
   float column = 0.28F * room.x;
   if (view.mask.totals != nullptr && !held)
     for (const FigureRow& row : figure_rows(shown)) column = std::max(column, one_line_width(large, row) + large.gap);
   column = std::min(column, 0.5F * room.x);
-  const float most_width = state.shows_cuda ? 0.66F * room.x : room.x - column - 2 * large.gap;
+  const float most_width = shows_cuda ? 0.66F * room.x : room.x - column - 2 * large.gap;
   const Rect canvas =
       canvas_in(problem, {top.x + margin, top.y + axis}, {most_width - margin, std::max(24.0F, bottom - top.y - axis)});
   float right = canvas.max.x;
-  if (state.shows_cuda) {
+  if (shows_cuda) {
     right = top.x + most_width;
     draw_mask_cuda(view, view.lane().simulation->program->problem(), state.cuda, {top, {right, bottom}});
   } else {
     draw_canvas(shown, commands, state, canvas);
     draw_legend(large, state.legend, {canvas.min.x + text_width(large.ui, "kv →") + 2 * large.gap, top.y});
   }
-  const float left = right + 2 * large.gap, below = state.shows_cuda ? top.y : canvas.min.y;
+  const float left = right + 2 * large.gap, below = shows_cuda ? top.y : canvas.min.y;
   ImGui::SetCursorScreenPos({left, below});
   ImGui::BeginChild("beside the map", {top.x + room.x - left, bottom - below});
   if (view.lesson.lesson == nullptr) draw_choices(shown, state);
@@ -819,11 +827,7 @@ void open_map(const View& view, MaskPanelState& state) {
   if (asked == std::exchange(state.seen, asked) || asked == state.told) return;
   state.told = asked;
   state.plane = asked.plane;
-  state.shows_cuda = asked.shows == MaskShows::cuda;
-  if (!state.shows_cuda)
-    state.colors = asked.shows == MaskShows::decided      ? MaskColors::decided
-                   : asked.shows == MaskShows::difference ? MaskColors::difference
-                                                          : MaskColors::state;
+  state.shows = asked.shows;
   state.zoomed = asked.zoom > 1;
   if (state.zoomed) state.to_zoom = asked.zoom;
 }
@@ -832,10 +836,7 @@ void open_map(const View& view, MaskPanelState& state) {
 void tell_map(const View& view, Commands& commands, MaskPanelState& state) {
   MaskMapChoice now = state.told;
   now.plane = state.plane;
-  now.shows = state.shows_cuda                         ? MaskShows::cuda
-              : state.colors == MaskColors::decided    ? MaskShows::decided
-              : state.colors == MaskColors::difference ? MaskShows::difference
-                                                       : MaskShows::state;
+  now.shows = state.shows;
   if (!state.zoomed) {
     now.zoom = 1;
     now.query = now.key = 0;
@@ -858,7 +859,7 @@ void draw_map_and_editor(const View& view, Commands& commands, MaskPanelState& s
     if (mask.fault) return study_empty(view, say(mask.fault->sentence));
     return study_empty(view, tr("Looking at the mask…"));
   }
-  const bool held = holds_figures(view), differs = colors_now(view, state) == MaskColors::difference && !state.shows_cuda;
+  const bool held = holds_figures(view), differs = shows_now(view, state) == MaskShows::difference;
   const std::string found = differs ? difference_finding(*mask.difference) : finding(mask);
   study_head(view,
              held               ? std::string(tr("What the mask saves shows after the answer."))
@@ -879,7 +880,7 @@ void draw_map_and_editor(const View& view, Commands& commands, MaskPanelState& s
   const float row = theme.ui_small->FontSize + 2 * theme.scale, bottom = top.y + room.y;
   const ImVec2 below = ImGui::GetCursorScreenPos();
   Rect map = {below, {top.x + left, beside ? bottom : below.y + row + std::min(left, (bottom - below.y - row) * 0.55F)}};
-  if (state.shows_cuda) {
+  if (state.shows == MaskShows::cuda) {
     draw_mask_cuda(view, view.lane().simulation->program->problem(), state.cuda, map);
   } else {
     const ImVec2 corner = {map.min.x + axis_margin(theme), map.min.y + row};

@@ -1,4 +1,4 @@
-// MaskCanvas: the blocks of a mask on the screen. Zoomed out, a pixel shows the average of its blocks; zoomed in, elements appear.
+// The blocks of a mask on the screen. Zoomed out, a pixel shows the average of its blocks; zoomed in, elements appear.
 //
 //   keys ►                    a block of 128 × 128:   ▇ full   ▨ partial   blank: empty
 //   queries ▼                 less than 1.5 pixels:   a pixel's colour is the mean of what it covers

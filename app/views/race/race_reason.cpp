@@ -88,10 +88,6 @@ RaceReason race_reason(const Simulation& first, const Simulation& second) {
 
 namespace {
 
-std::string whole_percent(double fraction) {
-  return format_percent(std::round(fraction * 100) / 100);
-}
-
 /// Says what bounds the slower run where no bytes are credited.
 std::string without_bytes(const RaceReason& reason, const Simulation& slow, const Simulation& fast) {
   const std::string slow_name = translated(slow.info->title), hbm = whole_percent(reason.hbm_busy);

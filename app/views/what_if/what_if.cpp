@@ -29,12 +29,13 @@ namespace {
 
 /// One line of the table: the real machine, the one that the sliders made, or a variant.
 struct Line {
-  std::string title, tip;
+  std::string title, tip = {};
   const Outcome* outcome = nullptr;
   const WhatIf* what = nullptr;
   bool base = false, current = false;
   bool changes_gpu = false;
-  bool simulated = true;  // else a bound, which has no reason
+  bool simulated = true;             // else a bound, which has no reason
+  const NextLimit* limit = nullptr;  // of this run; null where it is not simulated
 };
 
 /// How a column writes its figures.
@@ -43,16 +44,29 @@ struct ColumnWords {
   bool factors = false;  // differences, where they are no percentages
 };
 
+/// What the panel shows, beside the table.
+struct WhatIfShown {
+  bool changed = false;               // settings on screen differ from the real machine
+  const Simulation* shown = nullptr;  // what is on screen, at the clock of the table; null while it is simulated
+  const NextLimit* limit = nullptr;   // of what is on screen; null while it is simulated
+  const Outcome* base = nullptr;      // of the unchanged run; null while it is simulated
+  double noise = least_difference;    // relative change of time that means nothing
+
+  const NextLimit* unchanged_limit() const { return changed ? nullptr : limit; }
+  bool compares() const { return changed && base != nullptr && shown != nullptr; }
+};
+
 /// What all rows have in common.
 struct TableWords {
   const Outcome* base = nullptr;  // null while it is simulated
-  double noise = 0;
+  const NextLimit* base_limit = nullptr;
+  double noise = least_difference;  // of the times
   ColumnWords time, hbm, l2;
 };
 
 /// Grey up to `noise`, a fraction of `before`.
-ImU32 difference_color(const Theme& theme, double now, double before, double noise = 0) {
-  if (std::abs(now - before) <= std::max(noise, least_difference) * before) return theme.text_faint;
+ImU32 difference_color(const Theme& theme, double now, double before, double noise) {
+  if (std::abs(now - before) <= noise * before) return theme.text_faint;
   return now < before ? theme.good : theme.bad;
 }
 
@@ -84,7 +98,7 @@ std::string changed_finding(const WhatIfTable& table, const Simulation& now, con
   return !unchanged(now.request.gpu) && outcome.l2_may_decide() ? text + ". " + unshared_text(outcome) : text;
 }
 
-/// "1.91× faster", and what is left of it if no read shares an L2 lookup: "1.91× to at most 1.28× faster".
+/// "1.91× faster". Where the L2 may decide: "1.91× faster; at best 1.28× faster if no read shares an L2 lookup".
 std::string change_text(double time_ns, double unshared_ns, double before_ns) {
   const std::string speed = speed_text(time_ns, before_ns);
   if (!l2_may_decide(unshared_ns, time_ns)) return speed;
@@ -92,7 +106,7 @@ std::string change_text(double time_ns, double unshared_ns, double before_ns) {
 }
 
 /// The row that saves most time, and the one that costs most.
-std::string finding(const WhatIfTable& table, const NextLimit* limit, const std::string& error) {
+std::string finding(const WhatIfTable& table, const NextLimit* limit, const std::string& error, double noise) {
   if (!table.base || !table.base->done()) return tr("Simulating the real GPU…");
   struct Row {
     std::string title;
@@ -113,18 +127,18 @@ std::string finding(const WhatIfTable& table, const NextLimit* limit, const std:
   if (limit != nullptr) now += ". " + next_limit_text(bound_of(*table.base, limit));
   if (!best) return now;
   const double gain = best->time_ns / table.base->time_ns - 1, loss = worst->time_ns / table.base->time_ns - 1;
-  const double least = std::max(table.noise(), least_difference);
   std::string text = now;
-  if (gain < -least)
+  if (gain < -noise)
     text += say(tr(". Best: {} ({})"), best->title, change_text(best->time_ns, best->unshared_ns, table.base->time_ns));
-  if (loss > least)
+  if (loss > noise)
     text += say(tr(". Worst: {} ({})"), worst->title, change_text(worst->time_ns, worst->unshared_ns, table.base->time_ns));
   return text;
 }
 
 /// Units of the unchanged run; factors where the difference of some row is too large for a percentage.
-TableWords words_of(const std::vector<Line>& lines, const Outcome* base, double noise) {
-  TableWords words{base, noise, {}, {}, {}};
+TableWords words_of(const std::vector<Line>& lines, const WhatIfShown& panel) {
+  const Outcome* const base = panel.base;
+  TableWords words{.base = base, .base_limit = panel.unchanged_limit(), .noise = panel.noise, .time = {}, .hbm = {}, .l2 = {}};
   const auto column = [&](auto figure, ColumnUnit (*unit)(double)) {
     std::vector<double> ratios;
     double first = 0;
@@ -178,7 +192,7 @@ struct Figures {
   double now = 0, before = 0;
   double up_to = 0;    // the other end of a range; 0: it is none
   bool alone = false;  // nothing to compare it with
-  double noise = 0;
+  double noise = least_difference;
 };
 
 /// A value and, behind it, how it differs from the real machine's. A range is "508 µs … ≥ 758 µs": the simulated time of a changed
@@ -241,11 +255,19 @@ void draw_figures(const Theme& theme, const Line& line, const TableWords& words,
   if (c.has_l2) draw_figure(theme, cell(c.l2, c.bound), words.l2, {now.sm_link(), before.sm_link(), 0, alone});
 }
 
+/// What bounds the run of a line that is done.
+RunBound bound_of_line(const Line& line, const TableWords& words) {
+  if (line.base || line.limit != nullptr || words.base == nullptr) return bound_of(*line.outcome, line.limit);
+  return changed_bound(*line.outcome, *words.base, words.base_limit);
+}
+
 /// Why a row has the time that it has.
 std::vector<std::string> reasons_of(const Line& line, const TableWords& words) {
   if (!line.simulated) return {tr("a bound, not simulated")};
-  if (line.base || words.base == nullptr) return bound_reasons(*line.outcome);
-  return row_reasons(line.what != nullptr ? line.what->id : std::string_view(), *words.base, *line.outcome, words.noise);
+  const RunBound bound = bound_of_line(line, words);
+  if (line.base || words.base == nullptr) return bound_reasons(bound);
+  return row_reasons(line.what != nullptr ? line.what->part : WhatIfPart(),
+                     {*words.base, *line.outcome, bound_of(*words.base, words.base_limit), bound}, words.noise);
 }
 
 std::string tip_of(const Line& line, const TableWords& words) {
@@ -291,7 +313,8 @@ bool draw_line(const View& view, const Line& line, const TableWords& words, cons
   }
   draw_figures(theme, line, words, c, top, height);
   const Rect why = {{c.bound + 8 * theme.scale, top}, rest.max};
-  const bool other_bound = words.base != nullptr && !line.base && line.outcome->bound != words.base->bound;
+  const bool other_bound =
+      words.base != nullptr && !line.base && !same_bottleneck(bound_of_line(line, words), bound_of(*words.base, words.base_limit));
   const std::vector<std::string> reasons = reasons_of(line, words);
   const auto fits = [&](const std::string& reason) { return text_width(theme.ui_small, reason) <= why.width(); };
   const auto fitting = std::ranges::find_if(reasons, fits);
@@ -391,74 +414,80 @@ void draw_slider(const View& view, Commands& commands) {
   study_message(view, chosen->key);
 }
 
-/// What the panel shows, beside the table.
-struct WhatIfShown {
-  bool changed = false;               // settings on screen differ from the real machine
-  const Simulation* shown = nullptr;  // what is on screen, at the clock of the table; null while it is simulated
-  const NextLimit* limit = nullptr;   // of the unchanged run
-};
-
 /// The sentences below the headline.
-std::string detail_of(const View& view, const WhatIfShown& panel, double noise) {
+std::string detail_of(const View& view, const WhatIfShown& panel) {
   const WhatIfTable& table = *view.studies->what_if;
   std::string detail = tr("Each row changes one thing and simulates the same problem again. Click a row to load it.");
   if (table.noise() > 0)
-    detail.append(" ").append(say(tr("Grey: up to {}. The order of events alone may change that much."), format_percent(noise)));
-  if (const double dirty = table.base && table.base->done() ? table.base->dirty() : 0; dirty > 0)
+    detail.append(" ").append(
+        say(tr("Grey: up to {}. The order of events alone may change that much."), format_percent(panel.noise)));
+  if (const double dirty = panel.base != nullptr ? panel.base->dirty() : 0; dirty > 0)
     detail.append(" ").append(say(tr("HBM bytes are those of the run. {} more of {}, unchanged, are written back after it."),
                                   format_bytes(dirty), table.real.gpu.id));
   if (const std::string clock = one_clock_text(table.clock_hz, table.real.gpu, tr("the unchanged run")); !clock.empty())
     detail.append(" ").append(clock);
   detail.append(" ").append(time_errors_text(view.studies->errors->time, view.lane().simulation->request));
-  const bool compares = panel.changed && table.base && table.base->done() && panel.shown != nullptr;
-  const std::string why =
-      compares ? slower_reason(outcome_of(*panel.shown), *table.base, tr("current settings"), tr("unchanged")) : std::string();
+  const std::string why = panel.compares()
+                              ? slower_reason(outcome_of(*panel.shown), *panel.base, tr("current settings"), tr("unchanged"))
+                              : std::string();
   return why.empty() ? detail : why + " " + detail;
 }
 
 /// The rows from the unchanged machine on. `made` keeps the outcomes that no study has.
 std::vector<Line> lines_of(const View& view, const WhatIfShown& panel, std::list<Outcome>& made) {
   const WhatIfTable& table = *view.studies->what_if;
-  const Outcome* base = table.base && table.base->done() ? &*table.base : nullptr;
+  const Outcome* base = panel.base;
   std::vector<Line> lines;
-  lines.push_back({say(tr("{}, unchanged"), table.real.gpu.id),
-                   table.base && !table.base->done() ? say(table.base->refusal) : std::string(),
-                   table.base ? &*table.base : nullptr, nullptr, true, !panel.changed, !unchanged(table.real.gpu)});
-  if (const NextLimit* const limit = panel.limit; limit != nullptr && base != nullptr) {
+  lines.push_back({.title = say(tr("{}, unchanged"), table.real.gpu.id),
+                   .tip = table.base && !table.base->done() ? say(table.base->refusal) : std::string(),
+                   .outcome = table.base ? &*table.base : nullptr,
+                   .base = true,
+                   .current = !panel.changed,
+                   .changes_gpu = !unchanged(table.real.gpu),
+                   .limit = panel.unchanged_limit()});
+  if (const NextLimit* const limit = panel.unchanged_limit(); limit != nullptr && base != nullptr) {
     const bool decides = is_bottleneck(*base, *limit);
-    lines.push_back({limit_title(*base, *limit),
-                     decides ? tr("The bottleneck takes no time at all. The next limit decides.") : std::string(), &limit->outcome,
-                     nullptr, false, false, true});
+    lines.push_back({.title = limit_title(*base, *limit),
+                     .tip = decides ? tr("The bottleneck takes no time at all. The next limit decides.") : std::string(),
+                     .outcome = &limit->outcome,
+                     .changes_gpu = true});
   }
   if (base != nullptr && base->balanced_ns > 0 && base->balanced_ns < (1 - least_difference) * base->time_ns) {
     made.push_back(*base);
     made.back().time_ns = base->balanced_ns;
     lines.push_back(
-        {tr("Perfect balance (a bound)"),
-         tr("Not simulated: at best the time if every SM had all its blocks until the end. HBM and the L2 may not allow it."),
-         &made.back(), nullptr, false, false, false, false});
+        {.title = tr("Perfect balance (a bound)"),
+         .tip =
+             tr("Not simulated: at best the time if every SM had all its blocks until the end. HBM and the L2 may not allow it."),
+         .outcome = &made.back(),
+         .simulated = false});
   }
   const bool is_variant =
       std::any_of(table.rows.begin(), table.rows.end(), [&](const WhatIfRow& row) { return is_current(view, row.what); });
   if (panel.changed && !is_variant) {
     if (panel.shown != nullptr) made.push_back(outcome_of(*panel.shown));
-    lines.push_back({tr("Current settings"),
-                     {},
-                     panel.shown != nullptr ? &made.back() : nullptr,
-                     nullptr,
-                     false,
-                     true,
-                     panel.shown != nullptr && !unchanged(panel.shown->request.gpu)});
+    lines.push_back({.title = tr("Current settings"),
+                     .outcome = panel.shown != nullptr ? &made.back() : nullptr,
+                     .current = true,
+                     .changes_gpu = panel.shown != nullptr && !unchanged(panel.shown->request.gpu),
+                     .limit = panel.limit});
   }
   if (const BesideRun* const beside = beside_run(view); beside != nullptr && beside->kernel != nullptr)
-    lines.push_back({say(tr("{}: {} on {}"), beside_label(*beside), algorithm_title(beside->kernel->algorithm),
-                         beside->simulation->request.gpu.id),
-                     beside_text(view, *beside), &beside->kernel->outcome, nullptr, false, false});
+    lines.push_back({.title = say(tr("{}: {} on {}"), beside_label(*beside), algorithm_title(beside->kernel->algorithm),
+                                  beside->simulation->request.gpu.id),
+                     .tip = beside_text(view, *beside),
+                     .outcome = &beside->kernel->outcome});
   for (const WhatIfRow& row : table.rows) {
     std::string tip = translated(row.what.asks);
     for (const std::string& assignment : row.what.assignments) add_line(tip, assignment);
-    lines.push_back({translated(row.what.title), tip, row.outcome ? &*row.outcome : nullptr, &row.what, false,
-                     is_current(view, row.what), !row.what.assignments.empty()});
+    const bool current = is_current(view, row.what);
+    lines.push_back({.title = translated(row.what.title),
+                     .tip = tip,
+                     .outcome = row.outcome ? &*row.outcome : nullptr,
+                     .what = &row.what,
+                     .current = current,
+                     .changes_gpu = !row.what.assignments.empty(),
+                     .limit = panel.changed && current ? panel.limit : nullptr});
   }
   return lines;
 }
@@ -495,26 +524,24 @@ void draw_table(const View& view, Commands& commands, const std::vector<Line>& l
 void draw_what_if_panel(const View& view, Commands& commands) {
   if (view.studies->what_if == nullptr) return study_empty(view, tr("Nothing simulated yet."));
   const WhatIfTable& table = *view.studies->what_if;
-  const NextLimit* const limit_now =
-      view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
   WhatIfShown panel;
   panel.changed = view.requested != nullptr && !(same_numbers(view.lane().simulation->request.gpu, view.requested->gpu_base) &&
                                                  view.lane().simulation->request.block_order == BlockOrder::launch);
   panel.shown = view.studies->at_what_if_clock.get();
-  panel.limit = panel.changed ? nullptr : limit_now;
-  const double noise = std::max(table.noise(), least_difference);
-  const bool compares = panel.changed && table.base && table.base->done() && panel.shown != nullptr;
+  panel.limit = view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
+  panel.base = table.base && table.base->done() ? &*table.base : nullptr;
+  panel.noise = std::max(table.noise(), least_difference);
   const std::string error = error_mark(*view.studies->errors);
   study_head(view,
-             compares ? changed_finding(table, *panel.shown, limit_now, error)
-                      : finding(table, panel.limit, panel.changed ? std::string() : error),
-             detail_of(view, panel, noise));
+             panel.compares() ? changed_finding(table, *panel.shown, panel.limit, error)
+                              : finding(table, panel.unchanged_limit(), panel.changed ? std::string() : error, panel.noise),
+             detail_of(view, panel));
   draw_beside_line(view);
   draw_slider(view, commands);
   study_progress(view, commands, table.done(), table.total());
   std::list<Outcome> made;
   const std::vector<Line> lines = lines_of(view, panel, made);
-  draw_table(view, commands, lines, words_of(lines, table.base && table.base->done() ? &*table.base : nullptr, noise));
+  draw_table(view, commands, lines, words_of(lines, panel));
 }
 
 }  // namespace tilescope

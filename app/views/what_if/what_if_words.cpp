@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <span>
 
 #include <fmt/format.h>
 
 #include "app/ui/say.h"
-#include "app/views/outcome_words.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -24,22 +22,8 @@ ColumnUnit unit_in(double value, std::span<const ColumnUnit> units) {
   return found;
 }
 
-/// The resource that a row makes faster or slower; nullopt where it changes something else.
-std::optional<Bound> resource_of(std::string_view id) {
-  if (id == "hbm_half" || id == "hbm_double") return Bound::hbm;
-  if (id == "l2_double") return Bound::l2;
-  if (id == "shared_rate_double") return Bound::smem;
-  if (id == "exp_double") return Bound::exp;
-  if (id == "tensor_double") return Bound::tensor;
-  return std::nullopt;
-}
-
 double busy_of(const Outcome& run, Bound bound) {
   return run.utilisation[static_cast<std::size_t>(bound)];
-}
-
-std::string whole_percent(double share) {
-  return format_percent(std::round(share * 100) / 100);
 }
 
 }  // namespace
@@ -75,24 +59,30 @@ std::string difference_text(double now, double before, bool as_factor) {
   return as_factor ? format_times(ratio) + "×" : format_signed_percent(ratio - 1);
 }
 
-std::vector<std::string> bound_reasons(const Outcome& run) {
-  if (bound_of(run).idle_decides()) return {idle_bound_text(run.sms), tr("SMs without a block")};
-  const std::string name = bound_name(run.bound);
-  if (run.bound == Bound::latency) return {name};
-  return {say(tr("{} ({} busy)"), name, whole_percent(busy_of(run, run.bound))), name};
+RunBound changed_bound(const Outcome& now, const Outcome& base, const NextLimit* base_limit) {
+  const RunBound alone = bound_of(now);
+  return same_bottleneck(alone, bound_of(base)) ? bound_of(now, base_limit) : alone;
 }
 
-std::vector<std::string> row_reasons(std::string_view id, const Outcome& base, const Outcome& now, double noise) {
-  const bool same_time = std::abs(now.time_ns - base.time_ns) <= std::max(noise, least_difference) * base.time_ns;
-  if (const std::optional<Bound> resource = resource_of(id); same_time && resource && *resource != base.bound) {
-    const std::string busy = whole_percent(busy_of(base, *resource)), name = bound_name(*resource);
+std::vector<std::string> bound_reasons(const RunBound& run) {
+  if (run.idle_decides()) return {idle_bound_text(run.sms), tr("SMs without a block")};
+  const std::string name = bound_name(run.bound);
+  if (run.bound == Bound::latency) return {name};
+  return {say(tr("{} ({} busy)"), name, whole_percent(run.busy)), name};
+}
+
+std::vector<std::string> row_reasons(const WhatIfPart& part, const ChangedRun& run, double noise) {
+  const auto& [base, now, base_bound, now_bound] = run;
+  const bool same_time = std::abs(now.time_ns - base.time_ns) <= noise * base.time_ns;
+  if (same_time && part.resource && *part.resource != base.bound) {
+    const std::string busy = whole_percent(busy_of(base, *part.resource)), name = bound_name(*part.resource);
     return {say(tr("{} was {} busy"), name, busy), say(tr("{}: {}"), name, busy)};
   }
-  if (id == "shared_double" && same_time && now.blocks_per_sm == base.blocks_per_sm && now.buffers == base.buffers)
+  if (part.room_on_sm && same_time && now.blocks_per_sm == base.blocks_per_sm && now.buffers == base.buffers)
     return {say(tr("still {} blocks per SM"), now.blocks_per_sm)};
-  std::vector<std::string> reasons = bound_reasons(now);
-  const bool same_bound = now.bound == base.bound && bound_of(now).idle_decides() == bound_of(base).idle_decides();
-  for (std::string& reason : reasons) reason = say(same_bound ? tr("still {}") : tr("now {}"), reason);
+  std::vector<std::string> reasons = bound_reasons(now_bound);
+  const bool same = same_bottleneck(base_bound, now_bound);
+  for (std::string& reason : reasons) reason = say(same ? tr("still {}") : tr("now {}"), reason);
   return reasons;
 }
 

@@ -341,6 +341,44 @@ TEST_CASE("mask: a bottleneck that hardly saves time when lifted is only the bus
   CHECK(mask_reason(run, run, &limit).starts_with("Bottleneck: L2 bandwidth"));
 }
 
+TEST_CASE("bottleneck: SMs without a block are one bottleneck, whatever the busiest resource is") {
+  const SmUse idle = {.all = 132, .with_blocks = 132, .idle = 0.4};
+  const RunBound tensor = {.bound = Bound::tensor}, smem = {.bound = Bound::smem};
+  const RunBound idle_tensor = {.bound = Bound::tensor, .sms = idle, .busy = 0.3};
+  const RunBound idle_smem = {.bound = Bound::smem, .sms = idle, .busy = 0.3};
+  CHECK(same_bottleneck(tensor, tensor));
+  CHECK_FALSE(same_bottleneck(tensor, smem));
+  CHECK_FALSE(same_bottleneck(tensor, idle_tensor));
+  CHECK(same_bottleneck(idle_tensor, idle_smem));
+}
+
+TEST_CASE("what if: the row of the unchanged run names the bottleneck that the headline names") {
+  Opened opened(h200_start({.heads = 16, .kv_heads = 16, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64}));
+  View view;
+  static_cast<SessionView&>(view) = opened.after(SetCenter{CenterView::what_if});
+  auto table = std::make_shared<WhatIfTable>(*view.studies->what_if);
+  Outcome& base = table->base.value();
+  base.bound = Bound::tensor;
+  base.utilisation[static_cast<std::size_t>(Bound::tensor)] = 0.95;
+  base.sms = {.all = 132, .with_blocks = 132, .idle = 0.4};
+  std::erase_if(table->rows, [](const WhatIfRow& row) { return row.what.id != "l2_unlimited"; });
+  REQUIRE(table->rows.size() == 1);
+  table->rows.front().outcome = base;  // a change without effect
+  auto limit = std::make_shared<NextLimit>(limit_that_saves(0.3));
+  limit->without = Bound::tensor;
+  limit->outcome.bound = Bound::hbm;
+  auto studies = std::make_shared<StudyView>(*view.studies);
+  studies->what_if = table;
+  studies->limit = limit;
+  view.studies = studies.get();
+  PanelScreen screen({3000, 900});
+  const std::string text = screen.text(view, draw_what_if_panel);
+  CAPTURE(text);
+  CHECK(text.find("Bottleneck: SMs without a block (40 % of the SM time)") != std::string::npos);
+  CHECK(text.find("tensor cores (95 % busy)") == std::string::npos);
+  CHECK(text.find("still SMs without a block (40 % of the SM time)") != std::string::npos);
+}
+
 TEST_CASE("what if: a row says why its change helps as much as it does") {
   Outcome base;
   base.time_ns = 1000;
@@ -348,26 +386,49 @@ TEST_CASE("what if: a row says why its change helps as much as it does") {
   base.blocks_per_sm = 2;
   base.utilisation[static_cast<std::size_t>(Bound::tensor)] = 0.95;
   base.utilisation[static_cast<std::size_t>(Bound::hbm)] = 0.084;
-  const auto reason = [&](std::string_view id, const Outcome& now) { return row_reasons(id, base, now, 0.005).front(); };
-  CHECK(bound_reasons(base).front() == "tensor cores (95 % busy)");
-  CHECK(reason("hbm_double", base) == "HBM bandwidth was 8 % busy");
-  CHECK(reason("shared_double", base) == "still 2 blocks per SM");
-  CHECK(reason("l2_unlimited", base) == "still tensor cores (95 % busy)");
+  const auto reason = [&](const WhatIfPart& part, const Outcome& now) {
+    return row_reasons(part, {base, now, bound_of(base), changed_bound(now, base, nullptr)}, 0.005).front();
+  };
+  CHECK(bound_reasons(bound_of(base)).front() == "tensor cores (95 % busy)");
+  CHECK(reason({Bound::hbm}, base) == "HBM bandwidth was 8 % busy");
+  CHECK(reason({.room_on_sm = true}, base) == "still 2 blocks per SM");
+  CHECK(reason({}, base) == "still tensor cores (95 % busy)");
   Outcome now = base;
   now.time_ns = 650;
   now.bound = Bound::smem;
   now.utilisation[static_cast<std::size_t>(Bound::smem)] = 0.62;
-  CHECK(reason("tensor_double", now) == "now shared memory (62 % busy)");
+  CHECK(reason({Bound::tensor}, now) == "now shared memory (62 % busy)");
   now.bound = Bound::latency;
-  CHECK(reason("tensor_double", now) == "now latency");
+  CHECK(reason({Bound::tensor}, now) == "now latency");
   now = base;
   now.time_ns = 700;
   now.sms = {.all = 264, .with_blocks = 264, .idle = 0.4};
   now.utilisation[static_cast<std::size_t>(Bound::tensor)] = 0.3;
-  CHECK(reason("sms_double", now) == "now SMs without a block (40 % of the SM time)");
+  CHECK(reason({}, now) == "now SMs without a block (40 % of the SM time)");
   // Latency was never a resource that doubles; a resource that bounds the run and helps little is not called idle.
   base.bound = Bound::hbm;
-  CHECK(reason("hbm_double", base) == "still HBM bandwidth (8 % busy)");
+  CHECK(reason({Bound::hbm}, base) == "still HBM bandwidth (8 % busy)");
+}
+
+TEST_CASE("what if: a change of a rate names its resource, and more shared memory is room on an SM") {
+  SimulationRequest real;
+  real.gpu = *load_gpu("h200");
+  int rates = 0, rooms = 0;
+  for (const WhatIf& what : what_ifs(real)) {
+    CAPTURE(what.id);
+    const auto changes = [&](std::string_view part_of_key) {
+      return std::ranges::any_of(what.assignments,
+                                 [&](const std::string& text) { return text.find(part_of_key) != std::string::npos; });
+    };
+    const bool is_rate = changes("_per_cycle=") || changes("_per_second=");
+    const bool is_room = changes("sm.shared_bytes=");
+    CHECK(what.part.resource.has_value() == is_rate);
+    CHECK(what.part.room_on_sm == is_room);
+    rates += is_rate ? 1 : 0;
+    rooms += is_room ? 1 : 0;
+  }
+  CHECK(rates >= 6);
+  CHECK(rooms == 1);
 }
 
 TEST_CASE("what if: a column has one unit, and either percentages or factors") {
@@ -384,9 +445,9 @@ TEST_CASE("what if: a column has one unit, and either percentages or factors") {
 }
 
 TEST_CASE("what if: perfect balance is a row where SMs run out of blocks early") {
-  const auto text_of = [](bool causal) {
+  const auto text_of = [](int heads, bool causal) {
     AttentionProblem problem = {
-        .heads = 32, .kv_heads = 32, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64, .dtype = DataType::fp16};
+        .heads = heads, .kv_heads = heads, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64, .dtype = DataType::fp16};
     problem.causal = causal;
     Opened opened(h200_start(problem));
     View view;
@@ -397,9 +458,13 @@ TEST_CASE("what if: perfect balance is a row where SMs run out of blocks early")
     const Outcome& base = *view.studies->what_if->base;
     return std::pair(recording.text(), format_time(Nanoseconds(base.balanced_ns)));
   };
-  const auto [text, least] = text_of(true);
+  const auto [text, least] = text_of(32, true);
   CHECK(text.find("Perfect balance (a bound)") != std::string::npos);
   CHECK(text.find(least) != std::string::npos);
+  // Sixteen equal blocks, each on an SM of its own, end together.
+  const std::string balanced_text = text_of(1, false).first;
+  CHECK(balanced_text.find(", unchanged") != std::string::npos);
+  CHECK(balanced_text.find("Perfect balance (a bound)") == std::string::npos);
 }
 
 TEST_CASE("window: a time under load has the mean error of recorded runs beside it, and its tooltip the rest") {

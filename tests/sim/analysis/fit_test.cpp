@@ -166,9 +166,9 @@ TEST_CASE("fit: a thread that has no register left spills where it holds more su
 
 TEST_CASE("what if: a result is noise below what a jitter leaves, and below what no machine would do") {
   WhatIfTable table;
-  const auto put = [&](std::string_view id, double time_ns) {
+  const auto put = [&](WhatIfPart part, double time_ns) {
     WhatIfRow& row = table.rows.emplace_back();
-    row.what.id = id;
+    row.what.part = part;
     row.outcome.emplace().time_ns = time_ns;
   };
   table.jitters.resize(1);
@@ -178,13 +178,13 @@ TEST_CASE("what if: a result is noise below what a jitter leaves, and below what
   CHECK(table.noise() == 0);  // and the other half of the jitter is not
   table.jitters[0].shorter_outcome.emplace().time_ns = 98;
   CHECK(table.noise() == doctest::Approx(0.02));
-  put("hbm_double", 70);
-  put("hbm_half", 150);
-  put("order_longest", 99);
+  put({Bound::hbm}, 70);
+  put({Bound::hbm, false}, 150);
+  put({}, 99);  // another order of the blocks
   CHECK(table.noise() == doctest::Approx(0.02));
-  put("exp_double", 104);  // slower with faster units
+  put({Bound::exp}, 104);  // slower with faster units
   CHECK(table.noise() == doctest::Approx(0.04));
-  put("hbm_half", 94);  // faster with half the bandwidth
+  put({Bound::hbm, false}, 94);  // faster with half the bandwidth
   CHECK(table.noise() == doctest::Approx(0.06));
 }
 

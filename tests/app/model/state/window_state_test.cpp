@@ -247,8 +247,10 @@ TEST_CASE("window state: the default is the empty link, and only what differs is
 }
 
 TEST_CASE("window state: what a link cannot mean is one sentence with the value and the way out") {
-  CHECK(link_refusal("hello") == "'hello' in the link is no key=value: write for example seq=1024, and %26 for an & inside a value");
-  CHECK(link_refusal("seq=64&&dtype=fp16") == "'' in the link is no key=value: write for example seq=1024, and %26 for an & inside a value");
+  CHECK(link_refusal("hello") ==
+        "'hello' in the link is no key=value: write for example seq=1024, and %26 for an & inside a value");
+  CHECK(link_refusal("seq=64&&dtype=fp16") ==
+        "'' in the link is no key=value: write for example seq=1024, and %26 for an & inside a value");
   CHECK(link_refusal("sqe=64") == "a link has no key 'sqe': did you mean seq?");
   CHECK(link_refusal("wallpaper=1") == "a link has no key 'wallpaper': take it out");
   CHECK(link_refusal("seq=64&seq=64") == "seq is given twice in the link: give it once");
