@@ -50,15 +50,15 @@ TEST_CASE("what if: what does not cancel of a cycle more and a cycle less, and w
     return outcome;
   };
   table.base = took(1000);
-  const auto add = [&](std::string_view id, double time_ns) {
+  const auto add = [&](WhatIfPart part, double time_ns) {
     WhatIfRow row;
-    row.what.id = id;
+    row.what.part = part;
     row.outcome = took(time_ns);
     table.rows.push_back(row);
   };
-  add("hbm_double", 900);  // a real gain is no noise
+  add({Bound::hbm}, 900);  // a real gain is no noise
   CHECK(table.noise() == 0);
-  add("order_longest", 960);  // another block order is a change like others
+  add({}, 960);  // another block order is a change like others
   CHECK(table.noise() == 0);
   table.jitters.resize(2);
   table.jitters[0].longer_outcome = took(1060);
@@ -66,9 +66,9 @@ TEST_CASE("what if: what does not cancel of a cycle more and a cycle less, and w
   table.jitters[1].longer_outcome = took(1010);
   table.jitters[1].shorter_outcome = took(990);  // what the cycle costs
   CHECK(table.noise() == doctest::Approx(0.02));
-  add("hbm_half", 970);  // faster with less bandwidth
+  add({Bound::hbm, false}, 970);  // faster with less bandwidth
   CHECK(table.noise() == doctest::Approx(0.03));
-  add("exp_double", 1050);  // slower with a faster unit
+  add({Bound::exp}, 1050);  // slower with a faster unit
   CHECK(table.noise() == doctest::Approx(0.05));
 }
 
