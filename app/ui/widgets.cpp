@@ -64,10 +64,14 @@ float text_width(const ImFont* font, std::string_view text) {
   return const_cast<ImFont*>(font)->CalcTextSizeA(font->FontSize, FLT_MAX, 0, text.data(), text.data() + text.size()).x;
 }
 
-std::string first_that_fits(const ImFont* font, float width, std::initializer_list<std::string> texts) {
+std::string first_that_fits(const ImFont* font, float width, std::span<const std::string> texts) {
   for (const std::string& text : texts)
     if (text_width(font, text) <= width) return text;
-  return *(texts.end() - 1);
+  return texts.back();
+}
+
+std::string first_that_fits(const ImFont* font, float width, std::initializer_list<std::string> texts) {
+  return first_that_fits(font, width, std::span(texts.begin(), texts.size()));
 }
 
 std::string in_lines(const ImFont* font, std::string_view text, float width) {

@@ -31,6 +31,7 @@ enum class Align { left, center, right };
 
 float text_width(const ImFont* font, std::string_view text);
 /// Returns the first of `texts`, long to short, that fits `width`, or the last.
+std::string first_that_fits(const ImFont* font, float width, std::span<const std::string> texts);
 std::string first_that_fits(const ImFont* font, float width, std::initializer_list<std::string> texts);
 /// Returns `text` with its lines broken at `width`: only at blanks, and never between a number and its unit. ImGui alone would also
 /// break after a decimal point.

@@ -20,9 +20,9 @@ import collections
 import re
 
 import kernel_profile as profile
-from gradient_counts import count, loops
-from loop_counts import opcode, target, tools
-from warp_waits import LATENCY, SHARED, Warp, functions, stall_of
+from gradient_counts import loops
+from loop_counts import opcode, tools
+from warp_waits import LATENCY, SHARED, Warp, functions, stall_of, walk
 
 TILE, WARPS = 64, 4  # rows and keys of a tile, warps of a block
 ROUND_TRIPS = ("LDS", "SHFL", "LDC")  # of a row's maximum the model counts two itself
@@ -31,24 +31,8 @@ PARTS = ("requests", "loads", "arrival", "scores", "statistics", "rescale", "sto
 
 def one_step(code):
     """Returns the instructions of the inner loop in the order in which a warp executes them: no mask, and no row past the last."""
-    plain = [(at, text) for at, text, _ in code]
-    begin, end = min(loops(plain), key=lambda loop: loop[1] - loop[0])
-    place, steps = {at: n for n, (at, _, _) in enumerate(code)}, []
-    n = place[begin]
-    while True:
-        at, text, _ = code[n]
-        steps.append(code[n])
-        if at == end:
-            return steps
-        to = target(text)
-        if to is not None and to > at:
-            skipped = [t for a, t, _ in code if at < a < to]
-            is_mask = count([(0, t) for t in skipped], (0, 0)) == 0 and sum("-INF" in t for t in skipped) > 8
-            fills_rest = sum(opcode(t) == "STS" and "RZ" in t for t in skipped) > 2
-            if "@" not in text or is_mask or fills_rest:
-                n = place[to]
-                continue
-        n += 1
+    begin, end = min(loops([(at, text) for at, text, _ in code]), key=lambda loop: loop[1] - loop[0])
+    return walk(code, begin, end, jumps=lambda skipped: sum(opcode(text) == "STS" and "RZ" in text for text in skipped) > 2)
 
 
 def ends_of(steps):

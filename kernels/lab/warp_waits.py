@@ -35,8 +35,9 @@ def functions(kernel, nvcc, cuobjdump):
         yield part.split()[0], [(int(at, 16), text, int(code, 16)) for at, text, code in line.findall(part)]
 
 
-def walk(code, begin, end, inner, times):
-    """Returns the instructions of one step in the order in which the first warp executes them."""
+def walk(code, begin, end, inner=(-1, -1), times=1, jumps=lambda skipped: False):
+    """Returns the instructions of one step in the order in which the first warp executes them. `inner`: a loop in it that is passed so
+    many times. `jumps`: whether the warp jumps over more instructions than those of a mask, given their texts."""
     place = {at: n for n, (at, _, _) in enumerate(code)}
     done, n, turn = [], place[begin], 0
     while True:
@@ -56,7 +57,7 @@ def walk(code, begin, end, inner, times):
             skipped = [t for a, t, _ in code if at < a < to]
             words = {opcode(t) for t in skipped}
             is_mask = "HMMA" not in words and sum("-INF" in t for t in skipped) > 8
-            if "@" not in text or is_mask or ("LDGSTS" in words and "HMMA" not in words and turn > 0):
+            if "@" not in text or is_mask or jumps(skipped) or ("LDGSTS" in words and "HMMA" not in words and turn > 0):
                 n = place[to]
                 continue
         n += 1

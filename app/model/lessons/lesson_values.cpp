@@ -137,21 +137,38 @@ Result<std::vector<Matrix>> results_of(const FigureRun& run, std::string_view te
   return planes;
 }
 
+bool have_other_bits(float a, float b) {
+  return std::bit_cast<std::uint32_t>(a) != std::bit_cast<std::uint32_t>(b);
+}
+
+Difference difference_of(std::span<const Matrix> first, std::span<const Matrix> second) {
+  Difference out;
+  for (std::size_t plane = 0; plane < first.size(); ++plane) {
+    const Matrix &a = first[plane], &b = second[plane];
+    out.all += static_cast<std::int64_t>(a.values.size());
+    out.all_rows += a.rows;
+    for (int row = 0; row < a.rows; ++row) {
+      const std::int64_t before = out.elements;
+      for (int col = 0; col < a.cols; ++col) {
+        const float one = a.at(row, col), other = b.at(row, col);
+        out.elements += have_other_bits(one, other) ? 1 : 0;
+        out.largest = std::max(out.largest, std::fabs(static_cast<double>(one) - static_cast<double>(other)));
+      }
+      out.rows += out.elements > before ? 1 : 0;
+    }
+  }
+  return out;
+}
+
 Result<Difference> difference_of(const FigureRun& first, const FigureRun& second, std::string_view tensor) {
   const Result<std::vector<Matrix>> a = results_of(first, tensor), b = results_of(second, tensor);
   if (!a) return a.error();
   if (!b) return b.error();
-  Difference out;
   if (a->size() != b->size()) return refuse("two runs have other planes of {}", printable(tensor));
-  for (std::size_t plane = 0; plane < a->size(); ++plane) {
-    const std::vector<float>&one = (*a)[plane].values, &other = (*b)[plane].values;
-    if (one.size() != other.size()) return refuse("two runs have other sizes of {}", printable(tensor));
-    for (std::size_t i = 0; i < one.size(); ++i) {
-      out.elements += std::bit_cast<std::uint32_t>(one[i]) != std::bit_cast<std::uint32_t>(other[i]) ? 1 : 0;
-      out.largest = std::max(out.largest, std::fabs(static_cast<double>(one[i]) - static_cast<double>(other[i])));
-    }
-  }
-  return out;
+  for (std::size_t plane = 0; plane < a->size(); ++plane)
+    if ((*a)[plane].rows != (*b)[plane].rows || (*a)[plane].cols != (*b)[plane].cols)
+      return refuse("two runs have other sizes of {}", printable(tensor));
+  return difference_of(*a, *b);
 }
 
 }  // namespace tilescope

@@ -6,9 +6,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "app/model/lessons/lesson_figures.h"
+#include "sim/core/matrix.h"
 #include "sim/numerics/tile_machine.h"
 
 namespace tilescope {
@@ -34,11 +37,16 @@ Result<double> product_of(const StepValues& values, std::string_view product);
 /// Errors  no such result; too large; those of run_as_simulated()
 Result<std::vector<Matrix>> results_of(const FigureRun& run, std::string_view tensor);
 
+bool have_other_bits(float a, float b);
 /// How two results differ.
 struct Difference {
-  std::int64_t elements = 0;  // with other bits
+  std::int64_t elements = 0, all = 0;   // with other bits; of the result
+  std::int64_t rows = 0, all_rows = 0;  // with such elements; of the result
   double largest = 0;
 };
+/// Compares results of equal sizes, plane by plane.
+Difference difference_of(std::span<const Matrix> first, std::span<const Matrix> second);
+/// Errors  those of results_of(); results of other sizes
 Result<Difference> difference_of(const FigureRun& first, const FigureRun& second, std::string_view tensor);
 
 }  // namespace tilescope

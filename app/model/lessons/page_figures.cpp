@@ -192,7 +192,7 @@ Status add_results(const Lesson& lesson, const LessonPage& page, const FigureRun
     if (!b) return at_line(lesson, page.ask->line, b.error());
     const auto outputs = first.simulation->program->outputs();
     const auto found = std::ranges::find_if(outputs, [&](Tensor each) { return to_string(each) == tensor; });
-    out.push_back({first.simulation, second.simulation, *found, *a, *b});
+    out.push_back({first.simulation, second.simulation, *found, *a, *b, difference_of(*a, *b)});
   }
   return Done{};
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/model/lessons/lesson_runs.h"
+#include "app/model/lessons/lesson_values.h"
 #include "app/model/session/measured.h"
 #include "sim/core/matrix.h"
 
@@ -32,6 +33,7 @@ struct ComparedResult {
   std::shared_ptr<const Simulation> first, second;
   Tensor tensor;
   std::vector<Matrix> of_first, of_second;  // by plane
+  Difference difference;
 };
 
 /// The values of a page: those of its texts at the scene's step, those of its reveal and of its reasons where the reveal plays to,

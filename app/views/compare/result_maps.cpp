@@ -2,7 +2,6 @@
 #include "app/views/compare/result_maps.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -19,23 +18,19 @@ namespace tilescope {
 
 namespace {
 
-bool have_other_bits(float a, float b) {
-  return std::bit_cast<std::uint32_t>(a) != std::bit_cast<std::uint32_t>(b);
-}
-
 /// The program of a run, or where all are of one, the settings in which it differs from the first runs of the other pairs.
 std::vector<std::string> names_of_pairs(std::span<const ComparedResult> results) {
   std::vector<PageRun> runs;
-  std::vector<std::size_t> place;  // of a result's run among them
+  std::vector<std::size_t> run_of_result;  // by result
   for (const ComparedResult& result : results) {
     const auto known = std::ranges::find(runs, result.first, &PageRun::simulation);
-    place.push_back(static_cast<std::size_t>(known - runs.begin()));
+    run_of_result.push_back(static_cast<std::size_t>(known - runs.begin()));
     if (known == runs.end()) runs.push_back({result.first, std::nullopt});
   }
   if (runs.size() == 1) return std::vector<std::string>(results.size());
   const std::vector<std::string> names = distinct_names(runs);
   std::vector<std::string> out;
-  for (const std::size_t each : place) out.push_back(names[each]);
+  for (const std::size_t each : run_of_result) out.push_back(names[each]);
   return out;
 }
 
@@ -86,26 +81,7 @@ void draw_cells(const Theme& theme, const ComparedResult& result, const Rect& ro
 
 }  // namespace
 
-ResultDifference difference_of(const ComparedResult& result) {
-  ResultDifference out;
-  for (std::size_t plane = 0; plane < result.of_first.size(); ++plane) {
-    const Matrix &a = result.of_first[plane], &b = result.of_second[plane];
-    out.all += static_cast<std::int64_t>(a.values.size());
-    out.all_rows += a.rows;
-    for (int row = 0; row < a.rows; ++row) {
-      const std::int64_t before = out.elements;
-      for (int col = 0; col < a.cols; ++col) {
-        const float one = a.at(row, col), other = b.at(row, col);
-        out.elements += have_other_bits(one, other) ? 1 : 0;
-        out.largest = std::max(out.largest, std::fabs(static_cast<double>(one) - static_cast<double>(other)));
-      }
-      out.rows += out.elements > before ? 1 : 0;
-    }
-  }
-  return out;
-}
-
-std::string difference_text(const ResultDifference& difference) {
+std::string difference_text(const Difference& difference) {
   if (difference.elements == 0) return say(tr("All {} elements have the same bits"), format_count(difference.all));
   return say(tr("{} of {} elements differ, in {} of {} rows, by at most {}"), format_count(difference.elements),
              format_count(difference.all), format_count(difference.rows), format_count(difference.all_rows),
@@ -132,7 +108,7 @@ float draw_result_maps(const View& view, std::span<const ComparedResult> results
   std::vector<std::string> texts;
   float words = 0;
   for (const ComparedResult& result : results) {
-    texts.push_back(difference_text(difference_of(result)));
+    texts.push_back(difference_text(result.difference));
     words = std::max(words, wrapped_height(theme.ui, texts.back(), wide));
   }
   const float line = std::round(1.35F * theme.heading->FontSize);

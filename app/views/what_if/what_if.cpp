@@ -315,11 +315,8 @@ bool draw_line(const View& view, const Line& line, const TableWords& words, cons
   const Rect why = {{c.bound + 8 * theme.scale, top}, rest.max};
   const bool other_bound =
       words.base != nullptr && !line.base && !same_bottleneck(bound_of_line(line, words), bound_of(*words.base, words.base_limit));
-  const std::vector<std::string> reasons = reasons_of(line, words);
-  const auto fits = [&](const std::string& reason) { return text_width(theme.ui_small, reason) <= why.width(); };
-  const auto fitting = std::ranges::find_if(reasons, fits);
   draw_text(list, theme.ui_small, why, other_bound ? theme.text : theme.text_dim,
-            fitting != reasons.end() ? *fitting : reasons.back());
+            first_that_fits(theme.ui_small, why.width(), reasons_of(line, words)));
   return clicked;
 }
 

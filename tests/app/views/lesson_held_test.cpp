@@ -586,12 +586,12 @@ TEST_CASE("lesson 12: after the answer each result has a map of the elements tha
   const std::string text = text_of(screen, opened.session, &draw_compare_panel);
   CAPTURE(text);
   for (const ComparedResult& result : figures.results) {
-    const ResultDifference difference = difference_of(result);
+    const Difference& difference = result.difference;
     const bool changes = to_string(result.tensor) == "dQ" && &result != &figures.results.back();
     CHECK((difference.elements > 0) == changes);
     CHECK(text.find(difference_text(difference)) != std::string::npos);
   }
-  const ResultDifference of_dq = difference_of(figures.results.front());
+  const Difference& of_dq = figures.results.front().difference;
   CHECK(static_cast<double>(of_dq.elements) == figures.revealed.at("differ.again.dQ"));
   CHECK(of_dq.largest == figures.revealed.at("apart.again.dQ"));
 }
